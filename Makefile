@@ -1,0 +1,77 @@
+# Everything happens inside this checkout; the environment is .venv.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+BENCH ?=
+SEEDS ?= 20000
+CASES ?= 200000
+
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+.PHONY: help setup demo test lint typecheck format bench bench-matching bench-broker sim mutants fuzz clean
+
+help: ## show this list
+	@echo 'usage: make <target>'
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: $(INSTALLED) ## make .venv and install everything into it (about a minute the first time)
+
+# pyspark is built from its source archive and is most of that minute.
+$(INSTALLED): pyproject.toml
+	@if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
+	    echo 'setup: python3-venv is missing, installing it'; \
+	    test "$$(id -u)" = 0 || { echo 'setup: please run: apt-get install python3-venv' >&2; exit 1; }; \
+	    export DEBIAN_FRONTEND=noninteractive; \
+	    apt-get install -y -q python3-venv || { apt-get update -q && apt-get install -y -q python3-venv; }; \
+	fi
+	@echo 'setup: installing into .venv'
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --no-cache-dir --disable-pip-version-check --no-input --progress-bar off \
+	    -e '.[dev]' | { grep -v '^Requirement already satisfied' || true; }
+	@touch $@
+	@echo 'setup: done'
+
+demo: setup ## a small broker network on this machine, publishing and delivering
+	@$(BIN)/panda demo
+
+test: lint typecheck ## everything that continuous integration runs
+	$(BIN)/pytest -n 2
+
+lint: setup ## style, formatting and import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache --no-logo
+
+typecheck: setup ## mypy, strict
+	$(BIN)/mypy
+
+format: setup ## rewrite the code in the house's format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup ## all benchmarks, or one: make bench BENCH=matching
+	$(BIN)/python -m benchmarks $(BENCH)
+
+bench-matching: setup ## the matching engines against each other
+	$(BIN)/python -m benchmarks matching
+
+bench-broker: setup ## brokers on loopback
+	$(BIN)/python -m benchmarks broker
+
+sim: setup ## simulate SEEDS executions under faults (default 20000)
+	$(BIN)/python -m broker_runtime.sim run --seeds $(SEEDS)
+
+mutants: setup ## plant known bugs and see the simulator find each
+	$(BIN)/python -m broker_runtime.sim mutants
+
+fuzz: setup ## throw CASES broken inputs at the parser and the wire (default 200000)
+	$(BIN)/python -m broker_runtime.sim fuzz --cases $(CASES)
+
+clean: ## remove .venv, build output, caches and runs/
+	rm -rf ./.venv ./build ./dist ./runs ./.hypothesis ./.mypy_cache ./.pytest_cache ./.ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

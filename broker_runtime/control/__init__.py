@@ -1,0 +1,1 @@
+"""Decides what a broker tells of itself and what it does when told; all by publish/subscribe."""

@@ -1,0 +1,1 @@
+"""Decides how two ends talk without loss or repetition; never what their messages mean."""

@@ -1,0 +1,20 @@
+"""Decides which stored subscriptions and advertisements answer a question; never routes, sends or waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from broker_runtime.matching.engine import AdvertisementTable, MatchingEngine
+from broker_runtime.matching.scan import AdvertisementScan, ScanEngine
+
+__all__ = ["AdvertisementTable", "MatchingEngine", "default_advertisement_table", "default_engine"]
+
+
+def default_engine() -> MatchingEngine[Any]:
+    """The engine that brokers use."""
+    return ScanEngine()
+
+
+def default_advertisement_table() -> AdvertisementTable[Any]:
+    """The table of advertisements that brokers use."""
+    return AdvertisementScan()

@@ -1,0 +1,1 @@
+"""Decides how bytes travel between processes; the only room with sockets."""

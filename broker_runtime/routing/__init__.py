@@ -1,0 +1,1 @@
+"""Decides where messages go: overlay, advertisements (SRT), subscriptions (PRT), covering."""

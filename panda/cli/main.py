@@ -1,0 +1,59 @@
+"""The process edge of `panda`: wires the verbs and turns whatever escapes them into an exit code.
+
+A verb is a function in a module of its own. Its signature is all that `panda --help` needs, so the module
+imports nothing heavy; the function's body imports the rooms it drives.
+"""
+
+import os
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from panda.cli import printing
+from panda.cli.exits import Exit
+from panda.cli.version import version
+
+app = typer.Typer(
+    help="Describe, deploy and measure distributed publish/subscribe experiments.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from broker_runtime import VERSION
+
+        printing.result({"panda": VERSION}, f"panda {VERSION}")
+        raise typer.Exit(Exit.DONE)
+
+
+@app.callback()
+def _panda(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+app.command()(version)
+
+
+def main() -> NoReturn:
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(Exit.INTERRUPTED)
+    except Exception as error:
+        if os.environ.get("PANDA_DEBUG") == "1":
+            import traceback
+
+            printing.note(traceback.format_exc().rstrip())
+        printing.problem(f"internal error: {type(error).__name__}: {error} (please report)")
+        sys.exit(Exit.BUG)
+    sys.exit(Exit.DONE)

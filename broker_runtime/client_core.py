@@ -22,7 +22,6 @@ from broker_runtime.link.session import CONTROL_LANE, DATA_LANE, LinkSettings, P
 from broker_runtime.matching import default_engine
 from broker_runtime.seam import (
     Closed,
-    Command,
     DialFailed,
     Effect,
     Exit,
@@ -245,7 +244,7 @@ class ClientCore:
             endpoint.dial_failed(event.address, event.reason, now)
         elif isinstance(event, Tick):
             endpoint.tick(now)
-        elif isinstance(event, Command) and event.word == "stop":
+        elif event.word == "stop":
             endpoint.leave(event.argument, now)
             endpoint.effects.append(Exit(event.argument))
         return self.flush()

@@ -122,7 +122,7 @@ class Monitor:
             "rate_out": round(rate_out, 3),
             "queue_length": sum(len(s.data.unsent) for s in sessions),
             "queueing_ms": round(1e3 * broker.endpoint.queueing_s / max(1, broker.publications), 6),
-            "matching_us": round(1e6 * broker.matching_s / max(1, broker.matchings), 3),
+            "matching_us": round(1e6 * broker.routing_s / max(1, broker.publications), 3),
             "memory_bytes": broker.instruments.memory(),
             "dropped": sum(s.dropped for s in sessions),
         }

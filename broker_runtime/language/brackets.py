@@ -174,11 +174,15 @@ class BracketReader:
             raise PlacedError(
                 comma,
                 f"expected ',' after the attribute {shown(attribute)}, found {found(text, comma)}",
-                self.shape()
-                if text[comma : comma + 1] == "]"
-                else "a name with spaces or signs needs quotes",
+                self._comma_hint(comma),
             )
         return attribute, skip_space(text, comma + 1)
+
+    def _comma_hint(self, offset: int) -> str:
+        word = _OPERATOR_ALONE.match(self.text, offset)
+        if word is None or is_operator(word[0]):
+            return self.shape()
+        return "a name with spaces or signs needs quotes"
 
     def _no_operator(self, attribute: str, offset: int) -> NoReturn:
         text = self.text
@@ -284,11 +288,13 @@ class BracketReader:
                 f"a quote may be missing in the string that begins at {place(text, value_at_offset)}",
                 value_at_offset + 1,
             )
-        raise PlacedError(
-            at,
-            f"expected ']' after the value, found {what}",
-            f"the bracket that begins at {place(text, start)} is not closed" if what in ("'['", _END) else "",
-        )
+        if text[at : at + 1] in QUOTES and at < len(text):
+            hint = f"a quote may be missing before the value at {place(text, value_at_offset)}"
+        elif what in ("'['", _END):
+            hint = f"the bracket that begins at {place(text, start)} is not closed"
+        else:
+            hint = ""
+        raise PlacedError(at, f"expected ']' after the value, found {what}", hint)
 
     def shape(self) -> str:
         if self.message == "publication":

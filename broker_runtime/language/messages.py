@@ -7,11 +7,12 @@ read their attribute sets in opposite directions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from broker_runtime.language.constraints import Constraint, constraint_of
-from broker_runtime.language.predicates import Op, Predicate, Test, Variable, compiled
-from broker_runtime.language.values import Value, checked
+from broker_runtime.language.limits import ATTRIBUTES_MAX_PER_PUBLICATION
+from broker_runtime.language.predicates import Op, Predicate, Test, Variable, compiled, predicate
+from broker_runtime.language.values import Value, check_attribute, checked
 
 Content = Mapping[str, Value]
 
@@ -142,41 +143,32 @@ def _join_holds(wanted: Predicate, value: Value, bindings: dict[str, Value]) -> 
         return True
     try:
         operand = checked(bound + variable.shift) if variable.shift else bound  # type: ignore[operator]
-        return bool(compiled(_with_operand(wanted, operand))(value))
+        return bool(compiled(predicate(wanted.attribute, wanted.op, operand))(value))
     except (TypeError, ValueError, OverflowError):
         return False
-
-
-def _with_operand(wanted: Predicate, operand: Value) -> Predicate:
-    from broker_runtime.language.predicates import predicate
-
-    return predicate(wanted.attribute, wanted.op, operand)
 
 
 class Advertisement(Conjunction):
     """The template of what a publisher will publish."""
 
-    __slots__ = ("_promises",)
+    __slots__ = ("_promise",)
 
     def __init__(self, predicates: Iterable[Predicate]) -> None:
         super().__init__(predicates)
         for each in self.predicates:
             if not each.bound:
                 raise ValueError(f"an advertisement names no variables: [{each.attribute},…]")
-        self._promises: dict[str, tuple[Test, ...]] | None = None
+        self._promise: Callable[[str], Test | None] | None = None
 
     def induces(self, content: Content) -> bool:
         """Whether a publisher that advertised this may publish the content (L6)."""
-        promises = self._promises
-        if promises is None:
-            promises = self._promises = {name: c.tests for name, c in self.constraints.items()}
+        promise = self._promise
+        if promise is None:
+            promise = self._promise = {name: _all(c.tests) for name, c in self.constraints.items()}.get
         for attribute, value in content.items():
-            tests = promises.get(attribute)
-            if tests is None:
+            test = promise(attribute)
+            if test is None or not test(value):
                 return False
-            for test in tests:
-                if not test(value):
-                    return False
         return CLASS in content
 
     def covers(self, other: Advertisement) -> bool:
@@ -204,12 +196,19 @@ class Advertisement(Conjunction):
         return True
 
 
+def _all(tests: tuple[Test, ...]) -> Test:
+    if len(tests) == 1:
+        return tests[0]
+    return lambda value: all(test(value) for test in tests)
+
+
 def publication_content(pairs: Mapping[str, object]) -> dict[str, Value]:
     """Checked content of a publication; ValueError names the attribute at fault."""
+    if len(pairs) > ATTRIBUTES_MAX_PER_PUBLICATION:
+        raise ValueError(f"a publication has at most {ATTRIBUTES_MAX_PER_PUBLICATION} attributes")
     content: dict[str, Value] = {}
     for attribute, value in pairs.items():
-        if attribute.__class__ is not str or not attribute:
-            raise ValueError("an attribute is a name of one character or more")
+        check_attribute(attribute)
         try:
             content[attribute] = checked(value)
         except ValueError as error:

@@ -12,7 +12,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
-from broker_runtime.language.values import KIND_BY_TYPE, Kind, Type, Value, checked, is_nan, kind_of
+from broker_runtime.language.limits import IN_MAX_MEMBERS
+from broker_runtime.language.values import (
+    KIND_BY_TYPE,
+    Kind,
+    Type,
+    Value,
+    check_attribute,
+    checked,
+    is_nan,
+    kind_of,
+)
 
 Test = Callable[[Value], bool]
 
@@ -64,8 +74,10 @@ _custom_operators: dict[str, CustomOperator] = {}
 
 def register_operator(operator: CustomOperator) -> None:
     """Make `[attribute, name, value]` readable and testable in this process."""
+    from broker_runtime.language.operators import BETWEEN, SPELLINGS  # which in turn knows this module
+
     key = operator.name.lower()
-    if key in _custom_operators or key in {op.value.lower() for op in Op}:
+    if key in _custom_operators or key in SPELLINGS or key == BETWEEN:
         raise ValueError(f"operator {operator.name!r} exists already")
     _custom_operators[key] = operator
 
@@ -115,8 +127,7 @@ class Predicate:
 
 def predicate(attribute: str, op: Op | CustomOperator, operand: object) -> Predicate:
     """Build a predicate; ValueError says what does not fit together."""
-    if not attribute:
-        raise ValueError("an attribute needs a name")
+    check_attribute(attribute)
     if isinstance(operand, Variable):
         if op in TEXTUAL or op is Op.IN or op is Op.PRESENT:
             raise ValueError(f"{_name(op)} takes a value, not the variable ${operand.name}")
@@ -143,6 +154,8 @@ def predicate(attribute: str, op: Op | CustomOperator, operand: object) -> Predi
 def _membership(attribute: str, operand: object) -> Predicate:
     if not isinstance(operand, tuple | list | set | frozenset) or not operand:
         raise ValueError("IN takes a list of one value or more")
+    if len(operand) > IN_MAX_MEMBERS:
+        raise ValueError(f"IN takes at most {IN_MAX_MEMBERS} values")
     values = [checked(item) for item in operand]
     kinds = {kind_of(value) for value in values}
     if len(kinds) > 1:
@@ -169,7 +182,7 @@ def compiled(wanted: Predicate) -> Test:
     """A fast test for one bound predicate."""
     op, operand = wanted.op, wanted.operand
     if isinstance(op, CustomOperator):
-        return lambda v: op.satisfied(v, operand)  # type: ignore[arg-type]
+        return lambda v: kind_of(v) is wanted.kind and op.satisfied(v, operand)  # type: ignore[arg-type]
     if op is Op.PRESENT:
         return _presence_test(operand)  # type: ignore[arg-type]
     if op is Op.IN:

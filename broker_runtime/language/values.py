@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Final
 
+from broker_runtime.language.limits import ATTRIBUTE_NAME_MAX_CHARACTERS, STRING_VALUE_MAX_CHARACTERS
+
 Value = str | int | float | bool | datetime
 
 
@@ -62,16 +64,29 @@ def is_nan(value: Value) -> bool:
     return value.__class__ is float and math.isnan(value)
 
 
+def _check_text(text: str) -> None:
+    if not text.isascii():
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ValueError("a string holds a lone surrogate, which no UTF-8 text can carry") from error
+
+
+def check_attribute(name: object) -> None:
+    """ValueError unless an attribute can have this name."""
+    if not isinstance(name, str) or not name or len(name) > ATTRIBUTE_NAME_MAX_CHARACTERS:
+        raise ValueError(f"an attribute's name has 1 to {ATTRIBUTE_NAME_MAX_CHARACTERS} characters")
+    _check_text(name)
+
+
 def checked(value: object) -> Value:
     """The value as the language knows it: exact class, dates in UTC, text that UTF-8 can carry."""
     cls = value.__class__
     if cls is str:
         text: str = value  # type: ignore[assignment]
-        if not text.isascii():
-            try:
-                text.encode("utf-8")
-            except UnicodeEncodeError as error:
-                raise ValueError("a string holds a lone surrogate, which no UTF-8 text can carry") from error
+        if len(text) > STRING_VALUE_MAX_CHARACTERS:
+            raise ValueError(f"a string has at most {STRING_VALUE_MAX_CHARACTERS} characters")
+        _check_text(text)
         return text
     if cls is int or cls is float or cls is bool:
         return value  # type: ignore[return-value]

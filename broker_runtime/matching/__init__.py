@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from broker_runtime.matching.bitrows import BitRowEngine
 from broker_runtime.matching.engine import AdvertisementTable, MatchingEngine
-from broker_runtime.matching.scan import AdvertisementScan, ScanEngine
+from broker_runtime.matching.scan import AdvertisementScan
 
 __all__ = ["AdvertisementTable", "MatchingEngine", "default_advertisement_table", "default_engine"]
 
 
 def default_engine() -> MatchingEngine[Any]:
     """The engine that brokers use."""
-    return ScanEngine()
+    return BitRowEngine()
 
 
 def default_advertisement_table() -> AdvertisementTable[Any]:

@@ -26,7 +26,6 @@ class Rule:
         "constraint",
         "high",
         "high_open",
-        "key",
         "kind",
         "low",
         "low_open",
@@ -35,10 +34,9 @@ class Rule:
         "users",
     )
 
-    def __init__(self, attribute: str, constraint: Constraint, key: RuleKey) -> None:
+    def __init__(self, attribute: str, constraint: Constraint) -> None:
         self.attribute = attribute
         self.constraint = constraint
-        self.key = key
         self.users = 0
         self.kind = constraint.kind
         self.test = _joint_test(constraint.tests)
@@ -132,8 +130,8 @@ def grouped(predicates: Iterable[Predicate]) -> dict[str, RuleKey]:
 
 def _rule(attribute: str, key: RuleKey) -> Rule:
     if isinstance(key, Predicate):
-        return Rule(attribute, constraint_of((key,)), key)
-    return Rule(attribute, constraint_of(key if isinstance(key, tuple) else ()), key)
+        return Rule(attribute, constraint_of((key,)))
+    return Rule(attribute, constraint_of(key if isinstance(key, tuple) else ()))
 
 
 def rules_of(asked: Conjunction) -> dict[str, Rule]:
@@ -158,13 +156,12 @@ class RuleBook:
             rules.append(rule)
         return rules
 
-    def release(self, rules: Iterable[Rule]) -> None:
-        for rule in rules:
+    def release(self, asked: Conjunction) -> None:
+        for key in grouped(asked.predicates).values():
+            rule = self._rules[key]
             rule.users -= 1
             if not rule.users:
-                del self._rules[rule.key]
+                del self._rules[key]
 
     def __len__(self) -> int:
         return len(self._rules)
-
-

@@ -1,1 +1,1 @@
-"""Decides how bytes travel between processes; the only room with sockets."""
+"""Decides how inputs and effects meet the operating system: sockets, clocks, log files, processes."""

@@ -148,8 +148,8 @@ class Router:
         return out
 
     def promised(self, hop: Hop) -> Iterable[Advertisement]:
-        """The advertisements that this hop has made."""
-        return self._advertisements_of.get(hop, {}).values()
+        """The advertisements that this hop has made: a view that stays true."""
+        return self._advertisements_of.setdefault(hop, {}).values()
 
     # Subscriptions
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.msgpack import Ext
 
+from broker_runtime.language.limits import ATTRIBUTES_MAX_PER_PUBLICATION, PREDICATES_MAX_PER_MESSAGE
 from broker_runtime.language.messages import CLASS, Advertisement, Subscription
 from broker_runtime.language.predicates import (
     CustomOperator,
@@ -32,8 +33,8 @@ PREFIX: Final = Struct(">IBBB")  # length of what follows it, kind, flags, hops
 PREFIX_BYTES: Final = PREFIX.size
 HOPS_MAX: Final = 255
 RECORD_BYTES_MAX: Final = 1 << 20
-ATTRIBUTES_MAX: Final = 256
-PREDICATES_MAX: Final = 256
+ATTRIBUTES_MAX: Final = ATTRIBUTES_MAX_PER_PUBLICATION
+PREDICATES_MAX: Final = PREDICATES_MAX_PER_MESSAGE
 ID_LENGTH_MAX: Final = 200
 _HEAD_LENGTH: Final = Struct(">I")
 _BIG_INTEGER: Final = 1  # extension code; msgpack's own integers end at 64 bits

@@ -1,0 +1,88 @@
+"""Decides how a broker becomes a process: listen, make the broker, serve until told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import resource
+import signal
+import time
+from dataclasses import replace
+
+from broker_runtime.addresses import Address
+from broker_runtime.broker import Broker, BrokerSettings, Instruments
+from broker_runtime.net.clock import now
+from broker_runtime.net.logs import LogWriter
+from broker_runtime.net.shell import Shell, Wire
+from broker_runtime.seam import Command
+
+_PAGE_BYTES = resource.getpagesize()
+
+
+def memory_bytes() -> int:
+    """Resident memory of this process."""
+    with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 — read on every status
+        return int(file.read().split()[1]) * _PAGE_BYTES
+
+
+class BrokerServer:
+    """A broker that listens."""
+
+    def __init__(self, settings: BrokerSettings, log: LogWriter) -> None:
+        self._settings = settings
+        self._log = log
+        self._server: asyncio.Server
+        self._shell: Shell
+        self.broker: Broker
+        self.address: Address
+
+    async def start(self, listen: Address) -> None:
+        """Listen, then dial the neighbours. OSError when the port is taken."""
+        loop = asyncio.get_running_loop()
+        shell = self._shell = Shell(self._log)
+        self._server = await loop.create_server(
+            lambda: Wire(shell), listen.host, listen.port, backlog=1024, start_serving=False
+        )
+        port = self._server.sockets[0].getsockname()[1]
+        self.address = Address(listen.host, port, self._settings.id)
+        source = random.SystemRandom()
+        settings = replace(
+            self._settings,
+            address=self._settings.address or str(self.address),
+            incarnation=source.randbytes(4).hex(),
+            boot=time.time_ns() // 1_000_000,
+        )
+        instruments = Instruments(stopwatch=time.perf_counter, memory=memory_bytes)
+        self.broker = Broker(settings, source, now(), instruments)
+        shell.start(self.broker)
+        shell.carry_out(self.broker.endpoint.drain_effects())
+        await self._server.start_serving()
+        self._log.write("ready", {"address": str(self.address)})
+        self._log.flush()
+
+    async def run_until_stopped(self) -> str:
+        """Serve until SIGTERM, SIGINT or a shutdown command; why it ended."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.request_stop, signal.Signals(number).name)
+        try:
+            return await self.stopped()
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+
+    async def stopped(self) -> str:
+        return await asyncio.shield(self._shell.exited)
+
+    def request_stop(self, reason: str = "stopped") -> None:
+        if not self._shell.exited.done():
+            self._shell.feed(Command("stop", reason))
+
+    def command(self, word: str, argument: str) -> None:
+        self._shell.feed(Command(word, argument))
+
+    async def close(self) -> None:
+        self._server.close()
+        self.request_stop()
+        await self._shell.close()
+        await self._server.wait_closed()

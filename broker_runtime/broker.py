@@ -66,6 +66,7 @@ from broker_runtime.wire.records import (
 )
 
 STATISTICS_WINDOW_S: Final = 5.0
+PREFIXES_MAX: Final = 1_024
 _unpack: Final = PREFIX.unpack_from
 _pack: Final = PREFIX.pack
 
@@ -94,7 +95,8 @@ class BrokerSettings:
     token: str = field(default="", repr=False)
     incarnation: str = "0"
     boot: int = 0
-    covering: Covering = Covering.ACTIVE
+    covering: Covering = Covering.ACTIVE  # of subscriptions
+    advertisement_covering: Covering | None = None  # None: as for subscriptions
     publications_checked: bool = True  # refuse what a publisher did not advertise
     log_every: int = 0  # log each publication whose number is a multiple; 0 logs none, 1 all
     status_every_s: float = 0.0  # 0: no monitor
@@ -116,7 +118,9 @@ class Broker:
         self.settings = settings
         self.id = settings.id
         self.instruments = instruments or Instruments()
-        self.router = router or Router(settings.covering)
+        self.router = router or Router(
+            settings.covering, advertisement_covering=settings.advertisement_covering
+        )
         self.overlay = Overlay(settings.id, settings.boot)
         identity = Identity(settings.id, Role.BROKER, settings.incarnation, settings.address, settings.token)
         self.endpoint = Endpoint(identity, settings.link, random, self)
@@ -125,6 +129,7 @@ class Broker:
         self.publications = 0
         self.undelivered = 0  # publications that nobody wanted
         self.routing_s = 0.0  # time spent on records: decoding, matching, queueing for output
+        self._prefixes: dict[int, bytes] = {}
         self._pressed: list[tuple[Session, Session]] = []  # (source, full destination)
         self._congested: dict[str, Session] = {}  # destinations that hold others up, or dropped something
         self._waiting: dict[str, Session] = {}  # sources whose input may go on
@@ -166,6 +171,10 @@ class Broker:
     def _command(self, command: Command, now: float) -> None:
         if command.word == "stop":
             self.stop(command.argument or "stopped", now)
+        elif command.word == "pause":
+            self.pause()
+        elif command.word == "resume":
+            self.resume()
         elif command.word == "connect":
             self.endpoint.connect(command.argument, now)
         elif command.word == "disconnect":
@@ -355,7 +364,8 @@ class Broker:
     def _take_from_client(  # noqa: PLR0912 — one loop, inlined: a call per message costs a tenth
         self, session: Session, body: bytes, position: int, touched: dict[str, Session], now: float
     ) -> int:
-        match, sessions, unpack, pack = self.router.match, self.endpoint.sessions, _unpack, _pack
+        match, sessions, unpack = self.router.match, self.endpoint.sessions, _unpack
+        prefixes = self._prefixes
         source, sample = session.source, self.settings.log_every
         promised = self.router.promised(session.peer) if self.settings.publications_checked else None
         end, count, routed, limit = len(body), 0, 0, self.settings.link.record_bytes_max
@@ -391,12 +401,11 @@ class Broker:
                 destination = sessions.get(hop)
                 if destination is not None:
                     queue = destination.data
-                    queue.unsent.append(pack(length, PUBLISH, 0, 1) + text)
+                    queue.unsent.append((prefixes.get(length) or self._prefix(length)) + text)
                     queue.unsent_bytes += length + 4
                     touched[hop] = destination
             elif keys:
-                record = pack(length, PUBLISH, 0, 1) + text
-                self._fan_out(keys, "", record, touched)
+                self._fan_out(keys, "", self._prefix(length) + text, touched)
             else:
                 self.undelivered += 1
             if sample and head.number % sample == 0:
@@ -437,6 +446,13 @@ class Broker:
                 self._log_routed(session, head, hops, hops_to)
         self.publications += routed
         return count
+
+    def _prefix(self, length: int) -> bytes:
+        """The prefix of a publication one hop from its client; lengths repeat, so it is kept."""
+        if len(self._prefixes) >= PREFIXES_MAX:
+            self._prefixes.clear()
+        prefix = self._prefixes[length] = _pack(length, PUBLISH, 0, 1)
+        return prefix
 
     def _fan_out(
         self, keys: list[tuple[str, str]], besides: str, record: bytes, touched: dict[str, Session]

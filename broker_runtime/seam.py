@@ -63,7 +63,7 @@ class Tick(msgspec.Struct, frozen=True):
 
 
 class Command(msgspec.Struct, frozen=True):
-    """The process that holds the broker wants something of it: `stop`, `connect`, `disconnect`."""
+    """The process that holds the broker wants something of it: `stop`, `pause`, `resume`, `connect`, `disconnect`."""
 
     word: str
     argument: str = ""

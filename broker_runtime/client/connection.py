@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, Self
 
 from broker_runtime.addresses import parse_address
 from broker_runtime.client.control import BrokerInfo, ControlDesk, Trace
@@ -55,7 +55,6 @@ CLOSE_TIMEOUT_S: Final = 5.0
 
 Change = Connected | Disconnected | Noticed
 Publication = str | Mapping[str, object]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +102,8 @@ class Client:
             queue_length_max=options.broker_queue_length_max,
             link=options.link,
         )
-        self._source = source
+        self.source = f"{self.id}:{self._settings.incarnation}"  # begins the ids of all its messages
+        self._random = source
         self._core: ClientCore
         self._shell: Shell | None = None
         self._loop: asyncio.AbstractEventLoop
@@ -149,7 +149,7 @@ class Client:
         self._opened = self._loop.create_future()
         log = LogWriter(self.options.log, self.id, self.options.run)
         self._record = Recorder(log, self.id, self.options.log_every)
-        self._core = ClientCore(self._settings, self._source, now())
+        self._core = ClientCore(self._settings, self._random, now())
         self._shell = Shell(log, after=self._pump)
         self._shell.start(self)
         self._shell.carry_out(self._core.endpoint.drain_effects())
@@ -247,8 +247,7 @@ class Client:
         """
         content = _content(publication)
         await self.drain()
-        id_ = self._core.publish(content, self._record.published(now()), payload, trace)
-        self._record.awaits(id_)
+        id_ = self._issue(content, payload, trace)
         await self._answer(id_)
         return id_
 
@@ -257,8 +256,7 @@ class Client:
         self._check_usable()
         if self._core.full:
             raise QueueFull("too many publications wait to be sent: await drain() before the next")
-        id_ = self._core.publish(_content(publication), self._record.published(now()), payload)
-        self._record.awaits(id_)
+        id_ = self._issue(_content(publication), payload, trace=False)
         self._plan_push()
         return id_
 
@@ -289,6 +287,15 @@ class Client:
             failures, count = self._failures, self._failure_count
             self._failures, self._failure_count = [], 0
             raise NotAllPublished(failures, count)
+
+    async def settle(self) -> None:
+        """Wait until the whole network has acted on what this client advertised and subscribed so far.
+
+        A publication right after `advertise` may find no way to a distant subscriber; after `settle` it
+        does. Waits as long as a broker on the way is paused or down. Brokers without a monitor are passed
+        over; so are those behind a broker that has a subscription to all of BROKER_TRACE.
+        """
+        await self._desk.settle()
 
     @property
     def connected(self) -> bool:
@@ -349,9 +356,7 @@ class Client:
         elif isinstance(happening, Confirmed):
             _settle(self._confirmations.pop(happening.id, None), None)
         elif isinstance(happening, Refused):
-            self._refused(
-                happening.id, message_refused(happening.id, happening.code, happening.message)
-            )
+            self._refused(happening.id, message_refused(happening.id, happening.code, happening.message))
         elif isinstance(happening, Lost):
             self._refused(happening.id, PublicationLost(happening.id))
         elif isinstance(happening, Failed):
@@ -375,6 +380,7 @@ class Client:
             self.options.on_change(change)
 
     def _refused(self, id_: str, error: ClientError) -> None:
+        self._record.failed(id_)
         answer = self._answers.pop(id_, None)
         handle = self._subscriptions.get(id_)
         if answer is not None:
@@ -400,6 +406,12 @@ class Client:
             self._plan_push()
 
     # Inside
+
+    def _issue(self, content: Mapping[str, object], payload: bytes, trace: bool) -> str:
+        at = now()
+        id_ = self._core.publish(content, at, payload, trace)
+        self._record.published(id_, at)
+        return id_
 
     async def _answer(self, id_: str) -> None:
         self._plan_push()

@@ -63,7 +63,9 @@ class NotAdvertised(MessageRefused):
 
 class PublicationLost(ClientError):
     def __init__(self, id_: str) -> None:
-        super().__init__(f"the session ended before {id_} was acknowledged: it may or may not have been routed")
+        super().__init__(
+            f"the session ended before {id_} was acknowledged: it may or may not have been routed"
+        )
         self.id = id_
 
 

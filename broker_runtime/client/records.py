@@ -16,17 +16,14 @@ class Recorder:
         self._client = client
         self._every = log_every
         self._published: dict[str, float] = {}  # sampled publications without acknowledgement
-        self._last = 0.0
         log.write("start", {"version": VERSION, "client": client})
 
-    def published(self, at: float) -> float:
-        """Take the time of the publication that is about to be made."""
-        self._last = at
-        return at
-
-    def awaits(self, id_: str) -> None:
+    def published(self, id_: str, at: float) -> None:
         if self._every and _number(id_) % self._every == 0:
-            self._published[id_] = self._last
+            self._published[id_] = at
+
+    def failed(self, id_: str) -> None:
+        self._published.pop(id_, None)
 
     def acknowledged(self, id_: str) -> None:
         if self._published:

@@ -1,4 +1,4 @@
-"""Decides where the shared token comes from: an argument, a file, or the environment; never a command line."""
+"""Decides where the shared token comes from: an argument, a file or the environment, never an option."""
 
 from __future__ import annotations
 

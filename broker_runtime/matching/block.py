@@ -157,8 +157,7 @@ class Block:
             axis.users += step
             self.present[axis.number] ^= bit
             if rule.kind is not None:
-                scale = axis.scale_of(rule.kind)
-                assert scale is not None
+                scale = axis.scales[rule.cls]
                 doubts = self.columns[scale.number].flip(rule, scale, bit)
                 if doubts:
                     scale.count_doubts(doubts, step)

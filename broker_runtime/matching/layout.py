@@ -9,23 +9,14 @@ value. Later bounds fall into gaps, where a row of doubts tells whom to verify.
 from __future__ import annotations
 
 from bisect import bisect_left
-from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from broker_runtime.language.values import Kind
-from broker_runtime.matching.rules import Rule
+from broker_runtime.matching.rules import CLASSES_BY_KIND, Rule
 
 CUTS_EXACT = 24
 CUTS_MAX = 128
 DOUBTS_PER_GAP_MIN = 64
-
-CLASSES_BY_KIND: Final[dict[Kind, tuple[type, ...]]] = {
-    Kind.NUMBER: (int, float),
-    Kind.STRING: (str,),
-    Kind.DATE: (datetime,),
-    Kind.BOOLEAN: (bool,),
-}
-
 
 class Split(NamedTuple):
     """A gap was cut in three: what is left of the cut, the cut, and what is right of it."""
@@ -80,7 +71,7 @@ class Scale:
         cuts = len(self.cuts)
         gap = bisect_left(self.cuts, bound)
         if cuts >= exact:
-            share = max(DOUBTS_PER_GAP_MIN, 2 * self._doubted_total // (cuts + 1))
+            share = max(DOUBTS_PER_GAP_MIN, 4 * self._doubted_total // (cuts + 1))
             if cuts >= CUTS_MAX or self._doubted[gap] < share:
                 return False
         self._cut(gap, bound)
@@ -146,8 +137,6 @@ class Axis:
     def other_scales(self, kind: Kind) -> list[int]:
         return list(dict.fromkeys(s.number for s in self.scales.values() if s.kind is not kind))
 
-    def scale_of(self, kind: Kind) -> Scale | None:
-        return self.scales.get(CLASSES_BY_KIND[kind][0])
 
 
 class Layout:
@@ -167,12 +156,11 @@ class Layout:
         axis = self.axis_by_attribute.get(rule.attribute)
         if axis is None:
             axis = self._add_axis(rule.attribute)
-        kind = rule.kind
-        if kind is None:
+        if rule.kind is None:
             return axis
-        scale = axis.scale_of(kind)
+        scale = axis.scales.get(rule.cls)
         if scale is None:
-            scale = self._add_scale(axis, kind)
+            scale = self._add_scale(axis, rule.kind)
         low, high = rule.low, rule.high
         if low is not None and scale.offer(low, self.cuts_exact):
             self.version += 1

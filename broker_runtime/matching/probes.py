@@ -86,7 +86,7 @@ class Probe:
         if rule.kind is None:
             return None
         self.members += axis.other_scales(rule.kind)
-        return axis.scale_of(rule.kind)
+        return axis.scales.get(rule.cls)
 
 
 def covering_probe(layout: Layout, asked: dict[str, Rule]) -> Probe:
@@ -170,8 +170,7 @@ class CoveredProbe:
         self._axes.append(axis.number)
         if rule.kind is None:
             return
-        scale = axis.scale_of(rule.kind)
-        assert scale is not None
+        scale = axis.scales[rule.cls]
         self._members.append(scale.number)
         ends = []
         if rule.low is not None:
@@ -207,6 +206,6 @@ def covered_probe(layout: Layout, asked: dict[str, Rule]) -> CoveredProbe | None
     """None when nobody in this partition can be covered: an attribute or a kind is never asked for."""
     for rule in asked.values():
         axis = layout.axis_by_attribute.get(rule.attribute)
-        if axis is None or (rule.kind is not None and axis.scale_of(rule.kind) is None):
+        if axis is None or (rule.kind is not None and rule.cls not in axis.scales):
             return None
     return CoveredProbe(layout, asked)

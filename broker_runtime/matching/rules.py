@@ -8,12 +8,20 @@ survives is put to the language.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from datetime import datetime
+from typing import Any, Final
 
 from broker_runtime.language.constraints import Constraint, constraint_of
 from broker_runtime.language.messages import Conjunction
 from broker_runtime.language.predicates import Predicate, Test
-from broker_runtime.language.values import Value
+from broker_runtime.language.values import Kind, Value
+
+CLASSES_BY_KIND: Final[dict[Kind, tuple[type, ...]]] = {
+    Kind.NUMBER: (int, float),
+    Kind.STRING: (str,),
+    Kind.DATE: (datetime,),
+    Kind.BOOLEAN: (bool,),
+}
 
 RuleKey = str | Predicate | tuple[Predicate, ...]
 
@@ -23,6 +31,7 @@ class Rule:
 
     __slots__ = (
         "attribute",
+        "cls",
         "constraint",
         "high",
         "high_open",
@@ -39,6 +48,8 @@ class Rule:
         self.constraint = constraint
         self.users = 0
         self.kind = constraint.kind
+        # A class stands for its kind where speed counts: hashing an Enum runs Python code.
+        self.cls = object if self.kind is None else CLASSES_BY_KIND[self.kind][0]
         self.test = _joint_test(constraint.tests)
         self.plain = is_plain(constraint)
         values = constraint.values

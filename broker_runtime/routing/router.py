@@ -56,8 +56,10 @@ class Router:
         covering: Covering = Covering.ACTIVE,
         engine: Callable[[], MatchingEngine[Key]] = default_engine,
         advertisements: Callable[[], AdvertisementTable[Key]] = default_advertisement_table,
+        advertisement_covering: Covering | None = None,
     ) -> None:
         self.covering = covering
+        self.advertisement_covering = advertisement_covering or covering
         self.neighbours: dict[Hop, Neighbour] = {}
         self.subscriptions = engine()
         self.advertisements = advertisements()
@@ -76,7 +78,9 @@ class Router:
         if hop in self.neighbours:
             raise Duplicate(hop)
         self.neighbours[hop] = Neighbour(
-            Forwarding(self.covering, self._covering_advertisements, self._covered_advertisements),
+            Forwarding(
+                self.advertisement_covering, self._covering_advertisements, self._covered_advertisements
+            ),
             Forwarding(self.covering, self._covering_subscriptions, self._covered_subscriptions),
         )
         changes: Changes[Advertisement] = Changes()

@@ -1,0 +1,1 @@
+"""Decides how the runtime is started from a command line: `python -m broker_runtime WORD …`."""

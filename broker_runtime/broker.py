@@ -188,7 +188,7 @@ class Broker:
         self.endpoint.effects.append(Exit(reason))
 
     def pause(self) -> None:
-        """Hold all data input; control goes on."""
+        """Hold publications; control goes on, and so does routing that no held publication precedes."""
         self.paused = True
         self._log("pause")
 
@@ -226,6 +226,8 @@ class Broker:
         """Send what is ready, then deal with full queues and with input that may go on."""
         endpoint = self.endpoint
         endpoint.flush()
+        if self.paused:
+            self._waiting.update(endpoint.sessions)
         while self._pressed or self._waiting or self._congested:
             for source, destination in self._pressed:
                 self._press(source, destination, now)
@@ -294,7 +296,7 @@ class Broker:
     def session_opened(self, session: Session, now: float) -> None:
         peer = session.peer
         if session.role is Role.CLIENT:
-            self._log("client_up", client=peer, policy=session.policy.value)
+            self._log("client_up", client=peer, policy=session.policy.value, resumed=False)
             return
         self._log("link_up", peer=peer, resumed=False)
         for state in self.overlay.states:
@@ -337,7 +339,9 @@ class Broker:
         if lane == CONTROL_LANE:
             return False
         return bool(
-            self.paused or session.blocked_on or (self.short_of_memory and session.role is Role.CLIENT)
+            (self.paused and not _routing_comes_next(session))
+            or session.blocked_on
+            or (self.short_of_memory and session.role is Role.CLIENT)
         )
 
     def take(self, session: Session, lane: int, body: bytes, position: int, now: float) -> int:
@@ -429,6 +433,8 @@ class Broker:
             text = body[start:position]
             if kind != PUBLISH or flags:
                 self._take_other(session, DATA_LANE, kind, flags, hops, text, now)
+                if session.ended:  # what follows came from a neighbour that is none any more
+                    break
                 continue
             head = decode_head(text)
             content = head.content
@@ -673,6 +679,18 @@ class Broker:
                 queue_length=len(session.data.unsent),
                 dropped=session.dropped,
             )
+
+
+def _routing_comes_next(session: Session) -> bool:
+    """Whether the input that waits longest holds no publication; so whoever may resume us gets through."""
+    for body, position, _, _ in session.input[DATA_LANE]:
+        while position + PREFIX_BYTES <= len(body):
+            length, kind, _, _ = PREFIX.unpack_from(body, position)
+            if kind == PUBLISH:
+                return False
+            position += 4 + int(length)
+        return True
+    return False
 
 
 def _link_words(session: Session) -> tuple[str, str]:

@@ -41,6 +41,7 @@ from broker_runtime.wire.records import (
     Confirm,
     Flag,
     Notice,
+    RecordKind,
     Refuse,
     Subscribe,
     Unadvertise,
@@ -373,11 +374,23 @@ class ClientCore:
         for number, pending in enumerate(self._pending):
             lane = self._session.lanes[number]
             outstanding = lane.sent - lane.acked + len(lane.unsent)
+            if len(pending) > outstanding and self._refusal_waits(self._session):
+                return
             while len(pending) > outstanding:
                 id_ = pending.popleft()
                 if id_ is not None:
                     self._publications.pop(id_, None)
                     self._happenings.append(Acknowledged(id_))
+
+    def _refusal_waits(self, session: Session) -> bool:
+        """Whether input that is held says that something was refused: its acknowledgement came after it."""
+        for body, position, _, _ in session.input[DATA_LANE]:
+            while position < len(body):
+                length, kind, _, _ = PREFIX.unpack_from(body, position)
+                if kind == RecordKind.REFUSE:
+                    return True
+                position += 4 + int(length)
+        return False
 
     def _next_id(self) -> str:
         self._number += 1

@@ -8,8 +8,12 @@
 `BlockingClient` offers the same verbs to programs without asyncio. The errors are drawn in `errors`.
 """
 
+from __future__ import annotations
+
+from pathlib import Path
+
 from broker_runtime.client.blocking import BlockingClient, BlockingSubscription
-from broker_runtime.client.connection import Change, Client, ClientOptions, connect
+from broker_runtime.client.connection import Client
 from broker_runtime.client.control import BrokerInfo, Step, Trace
 from broker_runtime.client.errors import (
     ClientClosed,
@@ -28,6 +32,7 @@ from broker_runtime.client.errors import (
     WrongToken,
 )
 from broker_runtime.client.handles import AdvertisementHandle, SubscriptionHandle
+from broker_runtime.client.options import Change, ClientOptions
 from broker_runtime.client.tokens import find_token
 from broker_runtime.client_core import Connected, Disconnected, Noticed, Notification
 from broker_runtime.link.session import LinkSettings, Policy
@@ -66,3 +71,15 @@ __all__ = [
     "connect",
     "find_token",
 ]
+
+
+def connect(
+    address: str,
+    id: str = "",  # noqa: A002 — the word that users know
+    *,
+    token: str = "",
+    token_file: Path | str | None = None,
+    options: ClientOptions | None = None,
+) -> Client:
+    """A client of the broker at `host:port`: `async with connect(…) as c`, or `c = await connect(…)`."""
+    return Client(address, id, find_token(token, token_file), options or ClientOptions())

@@ -13,9 +13,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from broker_runtime.client.connection import Client, ClientOptions, Publication, connect
+from broker_runtime.client.connection import Client, Publication
 from broker_runtime.client.control import BrokerInfo, Trace
 from broker_runtime.client.handles import AdvertisementHandle, SubscriptionHandle
+from broker_runtime.client.options import ClientOptions
+from broker_runtime.client.tokens import find_token
 from broker_runtime.client_core import Notification
 from broker_runtime.language.messages import Advertisement, Subscription
 from broker_runtime.language.values import Value
@@ -67,7 +69,7 @@ class BlockingClient:
         self._thread.start()
         try:
             self._client: Client = self.wait_for(
-                _connected(address, id, token=token, token_file=token_file, options=options)
+                _opened(address, id, find_token(token, token_file), options or ClientOptions())
             )
         except BaseException:
             self._stop_loop()
@@ -139,5 +141,5 @@ class BlockingClient:
         self._loop.close()
 
 
-async def _connected(address: str, id_: str, **arguments: Any) -> Client:
-    return await connect(address, id_, **arguments)
+async def _opened(address: str, id_: str, token: str, options: ClientOptions) -> Client:
+    return await Client(address, id_, token, options)

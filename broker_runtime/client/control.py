@@ -70,6 +70,7 @@ class ControlDesk:
         self._answers: dict[str, asyncio.Future[BrokerInfo]] = {}
         self._reached: dict[str, None] = {}  # brokers that have answered in this session
         self._traced: dict[str, dict[str, Step]] | None = None  # while tracing: by publication, by broker
+        self._tracing = asyncio.Lock()
         self._reported = asyncio.Event()
 
     async def control(
@@ -84,7 +85,8 @@ class ControlDesk:
                 answer = await self._ask(broker, command, payload, fields, again=False)
         except TimeoutError:
             raise NoAnswer(
-                f"{broker} did not answer within {timeout_s:g} s: it may be down, or run without a monitor"
+                f"{broker} did not answer within {timeout_s:g} s: it may be down, without a monitor,"
+                " or behind a paused broker (then connect to that one)"
             ) from None
         error = answer.content.get("error")
         if error:
@@ -103,6 +105,16 @@ class ControlDesk:
 
     async def trace(self, publication: str | Mapping[str, object], payload: bytes, timeout_s: float) -> Trace:
         brokers = {info.broker for info in await self.brokers(timeout_s)}
+        async with self._tracing:
+            return await self._trace(publication, payload, brokers, timeout_s)
+
+    async def _trace(
+        self,
+        publication: str | Mapping[str, object],
+        payload: bytes,
+        brokers: set[str],
+        timeout_s: float,
+    ) -> Trace:
         self._traced = {}
         try:
             id_ = await self._client.publish(publication, payload, trace=True)
@@ -224,3 +236,34 @@ class ControlDesk:
     def _next_request(self) -> str:
         self._number += 1
         return f"{self._client.source}/{self._number}"
+
+
+class Steering:
+    """The verbs of a client that concern brokers and ways rather than its own messages."""
+
+    desk: ControlDesk
+
+    async def control(
+        self, broker: str, command: str, *, timeout_s: float = 10.0, payload: bytes = b"", **fields: Value
+    ) -> BrokerInfo:
+        """Have a broker carry out a command; its answer. ControlFailed, or NoAnswer when none comes."""
+        return await self.desk.control(broker, command, payload, fields, timeout_s)
+
+    async def brokers(self, timeout_s: float = 10.0) -> list[BrokerInfo]:
+        """Every broker that can be reached from here and answers, by id."""
+        return await self.desk.brokers(timeout_s)
+
+    async def trace(
+        self, publication: str | Mapping[str, object], payload: bytes = b"", *, timeout_s: float = 10.0
+    ) -> Trace:
+        """Publish, and find the way that the publication took through the network."""
+        return await self.desk.trace(publication, payload, timeout_s)
+
+    async def settle(self) -> None:
+        """Wait until the whole network has acted on what this client advertised and subscribed so far.
+
+        A publication right after `advertise` may find no way to a distant subscriber; after `settle` it
+        does. Waits as long as a broker on the way is paused or down. Brokers without a monitor are passed
+        over; so are those behind a broker that has a subscription to all of BROKER_TRACE.
+        """
+        await self.desk.settle()

@@ -71,7 +71,7 @@ class SubscriptionHandle:
             await asyncio.shield(self._waiting)
         notification = self._queue.popleft()
         if self._counted:
-            self._client.notification_taken()
+            self._client.inbox.taken()
         return notification
 
     async def get(self, timeout_s: float | None = None) -> Notification:
@@ -91,7 +91,7 @@ class SubscriptionHandle:
 
     def push(self, notification: Notification) -> None:
         self._queue.append(notification)
-        self._client.notification_queued()
+        self._client.inbox.queued()
         self._wake()
 
     def uncount(self) -> int:

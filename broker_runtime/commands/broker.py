@@ -109,10 +109,10 @@ async def _serve(settings: BrokerSettings, words: BrokerWords, log: LogWriter) -
         printing.result(
             ready, f"ready {settings.id} {server.address}", as_json=words.values.get("json", False)
         )
-        await server.run_until_stopped()
+        reason = await server.run_until_stopped()
     finally:
         await server.close()
-    return Exit.DONE
+    return Exit.INTERRUPTED if reason == "SIGINT" else Exit.DONE
 
 
 def broker_settings(words: BrokerWords) -> BrokerSettings:

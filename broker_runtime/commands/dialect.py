@@ -198,11 +198,9 @@ def read_client(word: str, arguments: Iterable[str]) -> Reading:
     reading = read_arguments(TABLES[word], arguments)
     values = reading.values
     if "help" not in values:
-        reading.problems.extend(
-            f"{shown} is missing"
-            for key, shown in _REQUIRED[word].items()
-            if key not in values and not reading.problems
-        )
+        if not reading.problems:
+            missing = [shown for key, shown in _REQUIRED[word].items() if key not in values]
+            reading.problems.extend(f"{shown} is missing" for shown in missing)
         symbols, rates = values.get("symbols", ()), values.get("rates", ())
         if symbols and len(rates) > 1 and len(rates) != len(symbols):
             reading.problems.append(

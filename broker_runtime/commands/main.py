@@ -54,6 +54,8 @@ def run_command(word: str, arguments: Sequence[str]) -> int:
         lines = str(refusal).splitlines()
         printing.note("\n".join(line if line.startswith(" ") else f"{word}: {line}" for line in lines))
         return refusal.code
+    except SystemExit as asked:  # argparse, after --help
+        return asked.code if isinstance(asked.code, int) else Exit.DONE
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:

@@ -83,6 +83,8 @@ class Constraint:
             return inside is not None and all(self.admits(value) for value in inside)
         if any(other.admits(value) for value in self.excluded):
             return False
+        if self.excluded and other.customs and self.kind is Kind.NUMBER and other.admits(math.nan):
+            return False  # a registered operator may let a NaN pass, `neq` does not
         if not (self._low_at_most(other) and self._high_at_least(other)):
             return False
         return self._text_implied_by(other)

@@ -7,7 +7,7 @@ read their attribute sets in opposite directions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from broker_runtime.language.constraints import Constraint, constraint_of
 from broker_runtime.language.limits import ATTRIBUTES_MAX_PER_PUBLICATION
@@ -151,24 +151,26 @@ def _join_holds(wanted: Predicate, value: Value, bindings: dict[str, Value]) -> 
 class Advertisement(Conjunction):
     """The template of what a publisher will publish."""
 
-    __slots__ = ("_promise",)
+    __slots__ = ("_promises",)
 
     def __init__(self, predicates: Iterable[Predicate]) -> None:
         super().__init__(predicates)
         for each in self.predicates:
             if not each.bound:
                 raise ValueError(f"an advertisement names no variables: [{each.attribute},…]")
-        self._promise: Callable[[str], Test | None] | None = None
+        self._promises: dict[str, Test] | None = None
 
     def induces(self, content: Content) -> bool:
         """Whether a publisher that advertised this may publish the content (L6)."""
-        promise = self._promise
-        if promise is None:
-            promise = self._promise = {name: _all(c.tests) for name, c in self.constraints.items()}.get
-        for attribute, value in content.items():
-            test = promise(attribute)
-            if test is None or not test(value):
-                return False
+        promises = self._promises
+        if promises is None:
+            promises = self._promises = {name: _all(c.tests) for name, c in self.constraints.items()}
+        try:
+            for attribute, value in content.items():
+                if not promises[attribute](value):
+                    return False
+        except KeyError:
+            return False
         return CLASS in content
 
     def covers(self, other: Advertisement) -> bool:

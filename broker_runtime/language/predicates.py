@@ -117,7 +117,9 @@ class Predicate:
         return isinstance(other, Predicate) and self._identity() == other._identity()
 
     def __hash__(self) -> int:
-        return hash(self._identity())
+        op = self.op
+        name = op._value_ if op.__class__ is Op else op.name  # hashing an Enum runs Python code
+        return hash((self.attribute, name, self.operand))
 
     @property
     def bound(self) -> bool:

@@ -137,11 +137,19 @@ class Endpoint:
     def disconnect(self, address: str) -> Session | None:
         """Stop dialling the address; the session with the broker there, if any."""
         target = self.targets.pop(address, None)
-        return self.sessions.get(target.peer) if target else None
+        if target is None:
+            return None
+        for conn in list(self._connections.values()):
+            if conn.address == address and conn.state is not State.OPEN:
+                self._drop_connection(conn.id)
+        return self.sessions.get(target.peer)
 
     # Inputs
 
     def opened(self, connection: int, address: str, now: float) -> None:
+        if address and address not in self.targets:  # it is not wanted any more
+            self.effects.append(Close(connection))
+            return
         state = State.DIALLED if address else State.GREETED
         conn = Connection(connection, state, address, now, now)
         conn.challenge = self._random.randbytes(handshake.CHALLENGE_BYTES)
@@ -236,7 +244,7 @@ class Endpoint:
         try:
             for number in (1, 0):
                 queue, lane = session.input[number], session.lanes[number]
-                while queue and not self._owner.holding(session, number):
+                while queue and not session.ended and not self._owner.holding(session, number):
                     body, position, count, arrived = queue.popleft()
                     self.queueing_s += (now - arrived) * count
                     self._owner.take(session, number, body, position, now)
@@ -292,13 +300,13 @@ class Endpoint:
         session = conn.session
         assert session is not None
         data = decode_data(body)
-        self._acknowledge(session, data.taken, now)
-        if session.ended:
-            return
         lane = session.lanes[data.lane]
         position = session.accept(lane, data.first, body)
-        if position is None:
+        if position is None:  # what it acknowledges may be refused in the missing frame
             self._break(conn, "a frame is missing", now)
+            return
+        self._acknowledge(session, data.taken, now)
+        if session.ended:
             return
         session.ack_due = True
         self.dirty[session.peer] = session
@@ -351,6 +359,7 @@ class Endpoint:
         elif isinstance(message, Bye) and conn.state is State.OPEN:
             assert conn.session is not None
             self.end(conn.session, message.reason or "left", now)
+            self._redial(conn, now, "left")
         elif isinstance(message, Greeting) and conn.state is State.DIALLED:
             self._greeted(conn, message)
         elif isinstance(message, Hello) and conn.state is State.GREETED:
@@ -519,12 +528,12 @@ class Endpoint:
     def _check_connection(self, conn: Connection, now: float) -> None:
         settings = self.settings
         limit = settings.dead_after_s if conn.state is State.OPEN else settings.handshake_timeout_s
-        if now - conn.heard_at >= limit:
+        if now >= conn.heard_at + limit:  # as it was asked for: a difference may round to just below
             self._break(conn, "silent", now)
             return
         self.soon(conn.heard_at + limit)
         if conn.state is State.OPEN and conn.session is not None:
-            if now - conn.spoke_at >= settings.heartbeat_s:
+            if now >= conn.spoke_at + settings.heartbeat_s:
                 conn.spoke_at = now
                 self.effects.append(Send(conn.id, conn.session.heartbeat()))
             self.soon(conn.spoke_at + settings.heartbeat_s)

@@ -128,8 +128,12 @@ class Lane:
         return again
 
     def drop_oldest(self, keep: int, keep_bytes: int) -> int:
-        """Forget the oldest unsent publications beyond the bound; how many there were."""
-        left, left_bytes = len(self.unsent), self.unsent_bytes
+        """Forget the oldest unsent publications beyond the bound; how many there were.
+
+        Other records do not count: a notice of drops must not make room for itself by the next drop.
+        """
+        before = left = sum(record[4] == PUBLISH for record in self.unsent)
+        left_bytes = self.unsent_bytes
         kept: list[bytes] = []
         for record in self.unsent:
             if (left > keep or left_bytes > keep_bytes) and record[4] == PUBLISH:
@@ -137,9 +141,8 @@ class Lane:
                 left_bytes -= len(record)
             else:
                 kept.append(record)
-        dropped = len(self.unsent) - left
         self.unsent, self.unsent_bytes = kept, left_bytes
-        return dropped
+        return before - left
 
 
 class Session:
@@ -269,11 +272,15 @@ class Session:
         return pieces
 
     def resumed_output(self, received: tuple[int, int]) -> list[bytes]:
-        """What the peer did not receive before the connection broke, as it was numbered then."""
+        """What the peer did not receive before the connection broke, as it was numbered then.
+
+        These frames acknowledge nothing: a refusal among them must not be overtaken by the acknowledgement of
+        what it refuses. The heartbeat behind them does.
+        """
         pieces: list[bytes] = []
         for number, lane in enumerate(self.lanes):
             for first, records in lane.unreceived(received[number]):
-                pieces.append(data_header(number, first, self.taken, sum(map(len, records))))
+                pieces.append(data_header(number, first, (0, 0), sum(map(len, records))))
                 pieces += records
         pieces.append(self.heartbeat())
         return pieces

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from broker_runtime.matching.advertisements import AdvertisementIndex
 from broker_runtime.matching.bitrows import BitRowEngine
 from broker_runtime.matching.engine import AdvertisementTable, MatchingEngine
-from broker_runtime.matching.scan import AdvertisementScan
 
 __all__ = ["AdvertisementTable", "MatchingEngine", "default_advertisement_table", "default_engine"]
 
@@ -18,4 +18,4 @@ def default_engine() -> MatchingEngine[Any]:
 
 def default_advertisement_table() -> AdvertisementTable[Any]:
     """The table of advertisements that brokers use."""
-    return AdvertisementScan()
+    return AdvertisementIndex()

@@ -1,22 +1,22 @@
 """Decides matching and the relations among stored subscriptions with rows of bits; the broker's engine.
 
 Partitions keep subscriptions apart by class and by equalities (`partition`), blocks answer for thousands of
-them at once (`block`), and only who is left in doubt is verified. After REIN and TAMA, with blocks in place of
-one index, so that additions and removals stay local. Keys come out in the order of partition, block, slot.
+them at once (`block`), and only who is left in doubt is verified. Relations are looked up in a ledger that
+each partition keeps beside (`ledger`, `questions`). Blocks in place of one index keep additions and removals
+local. Keys come out in the order of partition, block and slot, or line of the ledger.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from collections.abc import Iterable
 from typing import Any, Generic
 
-from broker_runtime.language.messages import Advertisement, Content, Subscription
-from broker_runtime.matching.block import Record, slots_of
+from broker_runtime.language.messages import CLASS, Advertisement, Content, Subscription
+from broker_runtime.matching.block import Block, Record, slots_of
 from broker_runtime.matching.engine import K
-from broker_runtime.matching.harvest import Harvest
-from broker_runtime.matching.layout import Layout
+from broker_runtime.matching.harvest import Harvest, keys_of
 from broker_runtime.matching.partition import DEFAULT_SIZES, Partition, Root, Sizes, hash_key
-from broker_runtime.matching.probes import Probe
+from broker_runtime.matching.probe import Probe, sift_alone
 from broker_runtime.matching.questions import Advertised, Covered, Covering, Overlapping
 from broker_runtime.matching.rules import RuleBook, rules_of
 
@@ -26,6 +26,7 @@ class BitRowEngine(Generic[K]):
         self._records: dict[K, Record] = {}
         self._rules = RuleBook()
         self._root = Root(sizes)
+        self._classes = self._root.hashed[CLASS]
         self._unsatisfiable: dict[K, None] = {}  # they match nothing, so everything covers them
 
     def add(self, key: K, subscription: Subscription) -> None:
@@ -51,16 +52,31 @@ class BitRowEngine(Generic[K]):
             del self._unsatisfiable[key]
         else:
             record.partition.drop(record)
-        self._rules.release(record.subscription)
+        self._rules.release(record.message)
 
     def get(self, key: K) -> Subscription | None:
         record = self._records.get(key)
-        return None if record is None else record.subscription
+        return None if record is None else record.message
 
     def match(self, content: Content) -> list[K]:
-        harvest = Harvest()
-        _match(self._root, content, harvest)
-        return harvest.finish()
+        root = self._root
+        if root.trunk is not None or len(root.hashed) > 1:
+            return _match_all(root, content)
+        # The usual case: every subscription names its class.
+        partition = self._classes.get(hash_key(content.get(CLASS)))  # type: ignore[arg-type]
+        if partition is None:
+            return []
+        if partition.few is not None:
+            return _match_few(partition.few, content)
+        if len(partition.blocks) > 1 or partition.hashed:
+            return _match_all(partition, content)
+        block, layout = partition.blocks[0], partition.layout
+        if block.version != layout.version:
+            block.catch_up(layout)
+        good, doubt = sift_alone(block, layout, content)
+        if doubt:
+            good ^= _refuted(block, doubt, content)
+        return keys_of(good, block.keys) if good else []
 
     def covering(self, subscription: Subscription) -> list[K]:
         rules = rules_of(subscription)
@@ -91,68 +107,55 @@ class BitRowEngine(Generic[K]):
         return key in self._records
 
 
+def _match_all(partition: Partition, content: Content) -> list[Any]:
+    harvest = Harvest()
+    _match(partition, content, harvest)
+    return harvest.finish()
+
+
 def _match(partition: Partition, content: Content, harvest: Harvest) -> None:
     if partition.few is not None:
-        for record in partition.few:
-            if _matches(record, content):
-                harvest.keys.append(record.key)
+        harvest.keys += _match_few(partition.few, content)
         return
     for attribute, table in partition.hashed.items():
         value = content.get(attribute)
-        if value is not None:
-            child = table.get(hash_key(value))
-            if child is not None:
-                _match(child, content, harvest)
-    if partition.trunk is not None:
-        probe = _match_probe(partition.layout, content)
-        version = partition.layout.version
-        for block in partition.blocks_within(probe.present):
-            if block.version != version:
-                block.catch_up(partition.layout)
-            good, doubt = probe.sift(block)
-            if doubt:
-                for slot in slots_of(doubt):
-                    if not _matches(block.records[slot], content):
-                        good ^= 1 << slot
-            if good:
-                harvest.reap(good, block.keys)
+        child = None if value is None else table.get(hash_key(value))
+        if child is not None:
+            _match(child, content, harvest)
+    if not partition.blocks:
+        return
+    layout = partition.layout
+    probe = Probe(layout, content)
+    for block in partition.blocks_within(probe.present):
+        if block.version != layout.version:
+            block.catch_up(layout)
+        good, doubt = probe.sift(block)
+        if doubt:
+            good ^= _refuted(block, doubt, content)
+        if good:
+            harvest.reap(good, block.keys)
 
 
-def _matches(record: Any, content: Content) -> bool:
-    if record.subscription.joins:
-        return bool(record.subscription.matches(content))
+def _refuted(block: Block, doubt: int, content: Content) -> int:
+    """Who of those in doubt does not match."""
+    refuted = 0
+    for slot in slots_of(doubt):
+        record = block.records[slot]
+        assert record is not None
+        if not _match_few((record,), content):
+            refuted |= 1 << slot
+    return refuted
+
+
+def _match_few(records: Iterable[Record], content: Content) -> list[Any]:
     get = content.get
-    for rule in record.rules:
-        value = get(rule.attribute)
-        if value is None or not rule.test(value):
-            return False
-    return True
-
-
-def _match_probe(layout: Layout, content: Content) -> Probe:
-    probe = Probe()
-    get = content.get
-    absent, present, cells = [], probe.present, probe.cells
-    for axis in layout.axes:
-        value = get(axis.attribute)
-        if value is None:
-            absent.append(axis.number)
-            continue
-        present.append(axis.number)
-        scale = axis.scales.get(value.__class__)
-        if scale is None:
-            probe.members += axis.all_scales()
-            continue
-        probe.members += axis.others[value.__class__]
-        cell = scale.points.get(value)
-        if cell is not None:
-            cells.append((scale.number, cell))
-        elif value != value:  # noqa: PLR0124 — a NaN, which no bound admits
-            probe.lows.append(scale.number)
-            probe.highs.append(scale.number)
+    found = []
+    for record in records:
+        for rule in record.rules:
+            value = get(rule.attribute)
+            if value is None or not rule.test(value):
+                break
         else:
-            gap = bisect_left(scale.cuts, value)
-            cells.append((scale.number, 2 * gap))
-            probe.doubts.append((scale.number, gap))
-    probe.miss(absent)
-    return probe
+            if not record.message.joins or record.message.matches(content):
+                found.append(record.key)
+    return found

@@ -1,111 +1,155 @@
-"""Decides, for up to a few thousand subscriptions at once, whom a cell violates; never asks the language.
+"""Decides, for up to a few thousand subscriptions at once, whom a value violates; never asks the language.
 
 A row is a Python integer with one bit for each slot. For rows of this length its `|` and `^` are several
-times cheaper than a call into numpy, and rows that are equal share their memory.
+times cheaper than a call into numpy. Each scale has a row for each cut, telling whom that very value
+violates, and one at either end for the values beyond all cuts. A value in the gap between two cuts violates
+whom both violate and satisfies whom both satisfy. Of the others, a closed end rests on the cut that satisfies
+it, so the gap is outside, and an open end on the cut that violates it, so the gap is inside; only who has an
+end inside some gap is in doubt. An interval that holds no cut at all is *thin*: the cuts beside it let it
+pass, and it is always in doubt.
+
+Rows come in groups. Who is violated throughout a group is noted once, in the group's outer row, and only
+there; so an interval changes the rows of the groups in which it ends, and one row for each of the others.
 """
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import and_
 from typing import Any
 
-from broker_runtime.language.messages import Subscription
 from broker_runtime.matching.layout import Layout, Scale, Split
 from broker_runtime.matching.rules import Rule
 
+GROUP_ROWS = 16
+
 
 class Record:
-    """A stored subscription and where it is. Its rules leave out what its partition has settled."""
+    """A stored message and where it is. Its rules leave out what its partition has settled."""
 
-    __slots__ = ("block", "key", "partition", "plain", "rules", "slot", "subscription")
+    __slots__ = ("block", "key", "line", "message", "partition", "plain", "rules", "slot")
 
-    def __init__(self, key: Any, subscription: Subscription, rules: tuple[Rule, ...], plain: bool) -> None:
+    def __init__(self, key: Any, message: Any, rules: tuple[Rule, ...], plain: bool) -> None:
         self.key = key
-        self.subscription = subscription
+        self.message = message
         self.rules = rules
         self.plain = plain
         self.partition: Any = None
         self.block: Block | None = None
         self.slot = -1
+        self.line = -1  # in the ledger of its partition
 
 
 class Column:
     """The rows of one scale in one block."""
 
-    __slots__ = ("cells", "doubts", "highs", "lows", "members", "splits_seen", "unders")
+    __slots__ = (
+        "closed_high",
+        "closed_low",
+        "inexact",
+        "members",
+        "outers",
+        "rows",
+        "splits_seen",
+        "thin",
+    )
 
     def __init__(self, scale: Scale) -> None:
-        cuts = len(scale.cuts)
         self.members = 0  # who asks for this kind
-        self.lows = 0  # who has a lower bound
-        self.highs = 0  # who has an upper bound
-        self.cells = [0] * (2 * cuts + 1)  # who is violated in the cell
-        self.unders: list[int] = []  # who of those with both bounds is violated by the lower one
-        self.doubts = [0] * (cuts + 1)  # whose bound lies inside the gap
+        self.closed_low = 0  # who has a lower bound that is itself admitted
+        self.closed_high = 0
+        self.inexact = 0  # who has a bound that is no cut
+        self.thin = 0
+        self.rows = [0] * (len(scale.cuts) + 2)
+        self.outers = [0] * len(self.rows[::GROUP_ROWS])
         self.splits_seen = len(scale.splits)
 
-    def over(self, cell: int) -> int:
-        """Whose upper bound the cell exceeds."""
-        row = self.cells[cell] & self.highs
-        return row & ~self.unders[cell] if self.unders else row
+    def violated(self, row: int) -> int:
+        return self.rows[row] | self.outers[row // GROUP_ROWS]
 
-    def under(self, cell: int) -> int:
-        """Whose lower bound the cell falls short of."""
-        row = self.cells[cell]
-        return row ^ (row & self.over(cell))
-
-    def flip(self, rule: Rule, scale: Scale, bit: int) -> tuple[int, ...]:
-        """Put the rule in, or take it out again; the gaps in which it is in doubt."""
+    def flip(self, rule: Rule, scale: Scale, bit: int) -> None:
+        """Put the rule in, or take it out again."""
         self.members ^= bit
-        low, high = rule.low is not None, rule.high is not None
-        if not (low or high):
-            return ()
-        under, over, doubts = scale.span(rule)
-        cells = self.cells
-        if low:
-            self.lows ^= bit
-            cells[:under] = [row ^ bit for row in cells[:under]]
-        if high:
-            self.highs ^= bit
-            cells[over:] = [row ^ bit for row in cells[over:]]
-            if low:
-                unders = self.unders = self.unders or [0] * len(cells)
-                unders[:under] = [row ^ bit for row in unders[:under]]
-        for gap in doubts:
-            self.doubts[gap] ^= bit
-        return doubts
+        _, _, under, over, _, _, exact = scale.place(rule)
+        if not exact:
+            self.inexact ^= bit
+        if rule.low is not None and not rule.low_open:
+            self.closed_low ^= bit
+        if rule.high is not None and not rule.high_open:
+            self.closed_high ^= bit
+        if under == over:
+            self.thin ^= bit
+            under, over = under - 1, over + 1
+        if over < len(self.rows):
+            self._flip_from(over, bit)
+        if under:
+            self._flip_before(under, bit)
 
-    def follow(self, split: Split, rules: dict[int, Rule]) -> None:
-        """Split a gap as the scale did. `rules` are those of the slots that are in doubt there."""
-        cell = 2 * split.gap
-        self.cells[cell : cell + 1] = [self.cells[cell]] * 3
-        if self.unders:
-            self.unders[cell : cell + 1] = [self.unders[cell]] * 3
-        self.doubts[split.gap : split.gap + 1] = [0, 0]
-        for slot, rule in rules.items():
-            self._settle(split, rule, 1 << slot)
+    def _flip_before(self, row: int, bit: int) -> None:
+        rows, outers = self.rows, self.outers
+        group = row // GROUP_ROWS
+        start = group * GROUP_ROWS
+        rows[start:row] = [each ^ bit for each in rows[start:row]]
+        if group:
+            outers[:group] = [each ^ bit for each in outers[:group]]
 
-    def _settle(self, split: Split, rule: Rule, bit: int) -> None:
-        cell, cut = 2 * split.gap, split.cut
-        low, high = rule.low, rule.high
-        for bound in (low, high):
-            if bound is None or bound == cut:
-                continue
-            if bound < cut:
-                if split.left is None or bound > split.left:
-                    self.doubts[split.gap] |= bit
-            elif split.right is None or bound < split.right:
-                self.doubts[split.gap + 1] |= bit
-        below: list[int] = []
-        if low is not None and low >= cut:
-            below = [cell, cell + 1] if low > cut or rule.low_open else [cell]
-        above: list[int] = []
-        if high is not None and high <= cut:
-            above = [cell + 1, cell + 2] if high < cut or rule.high_open else [cell + 2]
-        for each in below + above:
-            self.cells[each] |= bit
-        if high is not None:
-            for each in below:
-                self.unders[each] |= bit
+    def _flip_from(self, row: int, bit: int) -> None:
+        rows, outers = self.rows, self.outers
+        group = -(-row // GROUP_ROWS)
+        end = group * GROUP_ROWS
+        rows[row:end] = [each ^ bit for each in rows[row:end]]
+        if group < len(outers):
+            outers[group:] = [each ^ bit for each in outers[group:]]
+
+    def gap(self, row: int) -> tuple[int, int]:
+        """Whom a value between the cuts of this row and the next violates, and who is in doubt."""
+        below, above = self.violated(row), self.violated(row + 1)
+        differing = below ^ above
+        if not differing:
+            return below, self.thin
+        outside = (below & self.closed_low) | (above & self.closed_high)
+        doubt = differing & self.inexact
+        return (below & above) | (differing & outside & ~doubt), doubt | self.thin
+
+    def in_question(self, gap: int) -> int:
+        """Whose place relative to a cut in this gap the rows do not tell."""
+        below, above = self.violated(gap), self.violated(gap + 1)
+        return (below ^ above) | (self.thin & ~(below | above))
+
+    def follow(self, split: Split, rules: list[tuple[int, Rule]], scale: Scale) -> None:
+        """Split a gap as the scale did; `rules` are those in question there, with their bits."""
+        gap, cut = split
+        rows = [self.violated(row) for row in range(len(self.rows))]
+        rows.insert(gap + 1, rows[gap] & rows[gap + 1])
+        for bit, rule in rules:
+            if self.inexact & bit and scale.place(rule).exact:
+                self.inexact ^= bit
+            below, above = _below(rule, cut), _above(rule, cut)
+            if (rows[gap] ^ rows[gap + 2]) & bit:
+                if below or above:
+                    rows[gap + 1] |= bit
+            elif below:  # thin, and now between the cut and the next one above
+                rows[gap] |= bit
+            elif above:
+                rows[gap + 2] |= bit
+            else:
+                rows[gap] |= bit
+                rows[gap + 2] |= bit
+                self.thin ^= bit
+        starts = range(0, len(rows), GROUP_ROWS)
+        self.outers = [reduce(and_, rows[start : start + GROUP_ROWS]) for start in starts]
+        self.rows = [row ^ self.outers[i // GROUP_ROWS] for i, row in enumerate(rows)]
+
+
+def _below(rule: Rule, value: Any) -> bool:
+    """Whether the value is below the interval."""
+    low = rule.low
+    return low is not None and (low > value or (rule.low_open and low == value))
+
+
+def _above(rule: Rule, value: Any) -> bool:
+    high = rule.high
+    return high is not None and (high < value or (rule.high_open and high == value))
 
 
 class Block:
@@ -118,7 +162,7 @@ class Block:
         self.keys: list[Any] = []
         self._free: list[int] = []
         self.live = 0  # slots in use
-        self.check = 0  # slots whose rules are not all plain: always verified
+        self.check = 0  # slots whose rules are not all plain: always in doubt
         self.present: list[int] = []  # by axis: who needs the attribute
         self.columns: list[Column] = []  # by scale
         self.version = 0
@@ -152,36 +196,36 @@ class Block:
         self.live ^= bit
         if not record.plain:
             self.check ^= bit
+        axes = layout.axis_by_attribute
         for rule in record.rules:
-            axis = layout.axis_by_attribute[rule.attribute]
+            axis = axes[rule.attribute]
             axis.users += step
             self.present[axis.number] ^= bit
             if rule.kind is not None:
                 scale = axis.scales[rule.cls]
-                doubts = self.columns[scale.number].flip(rule, scale, bit)
-                if doubts:
-                    scale.count_doubts(doubts, step)
+                self.columns[scale.number].flip(rule, scale, bit)
 
     def catch_up(self, layout: Layout) -> None:
         """Follow what the layout has become since this block was last looked at."""
         self.present += [0] * (len(layout.axes) - len(self.present))
+        columns = self.columns
+        columns += [Column(scale) for scale in layout.scales[len(columns) :]]
         for axis in layout.axes:
-            for number in axis.all_scales():
-                scale = layout.scales[number]
-                while len(self.columns) <= number:
-                    self.columns.append(Column(layout.scales[len(self.columns)]))
-                column = self.columns[number]
-                for split in scale.splits[column.splits_seen :]:
-                    column.follow(split, self._in_doubt(column.doubts[split.gap], axis.attribute))
-                column.splits_seen = len(scale.splits)
+            for scale in axis.scales.values():
+                column = columns[scale.number]
+                if column.splits_seen != len(scale.splits):
+                    for split in scale.splits[column.splits_seen :]:
+                        in_question = column.in_question(split.gap)
+                        column.follow(split, self._rules(in_question, axis.attribute), scale)
+                    column.splits_seen = len(scale.splits)
         self.version = layout.version
 
-    def _in_doubt(self, row: int, attribute: str) -> dict[int, Rule]:
-        found: dict[int, Rule] = {}
+    def _rules(self, row: int, attribute: str) -> list[tuple[int, Rule]]:
+        found = []
         for slot in slots_of(row):
             record = self.records[slot]
             assert record is not None
-            found[slot] = next(rule for rule in record.rules if rule.attribute == attribute)
+            found += [(1 << slot, rule) for rule in record.rules if rule.attribute == attribute]
         return found
 
 

@@ -72,7 +72,7 @@ class AttributeIndex:
         if op is Op.EQ and kind is not None:
             return self._equal.setdefault((kind, operand), [])
         if op in ORDERED and kind is not None:
-            return self._ladder(kind, op).slots(operand)  # type: ignore[arg-type]
+            return self._ladder(kind, op).slots(operand)
         entry = self._other.get(wanted)
         if entry is None:
             entry = self._other[wanted] = (compiled(wanted), [])
@@ -84,7 +84,7 @@ class AttributeIndex:
         if op is Op.EQ and kind is not None:
             del self._equal[kind, operand]
         elif op in ORDERED and kind is not None:
-            self._ladder(kind, op).forget(operand)  # type: ignore[arg-type]
+            self._ladder(kind, op).forget(operand)
         else:
             del self._other[wanted]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from broker_runtime.matching.block import slots_of
 
-SLOTS_ONE_BY_ONE_MAX = 16
+SLOTS_ONE_BY_ONE_MAX = 32
 
 
 class Harvest:
@@ -23,9 +23,8 @@ class Harvest:
     def reap(self, row: int, keys: list[Any]) -> None:
         if row.bit_count() > SLOTS_ONE_BY_ONE_MAX:
             self._rows.append((row, keys))
-            return
-        for slot in slots_of(row):
-            self.keys.append(keys[slot])
+        else:
+            self.keys += [keys[slot] for slot in slots_of(row)]
 
     def finish(self) -> list[Any]:
         if self._rows:
@@ -44,3 +43,15 @@ class Harvest:
         for (_, keys), end in zip(self._rows, ends, strict=True):
             self.keys += map(keys.__getitem__, numbers[start:end])
             start = end
+
+
+def keys_of(row: int, keys: list[Any]) -> list[Any]:
+    """What a harvest of this one row gives, for small tables."""
+    count = row.bit_count()
+    if count == len(keys):
+        return keys.copy()
+    if count <= SLOTS_ONE_BY_ONE_MAX:
+        return [keys[slot] for slot in slots_of(row)]
+    harvest = Harvest()
+    harvest.reap(row, keys)
+    return harvest.finish()

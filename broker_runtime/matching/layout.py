@@ -1,158 +1,162 @@
-"""Decides into which cells the values of each attribute fall; never knows which subscriptions there are.
+"""Decides where the values of each attribute are cut; never knows which subscriptions there are.
 
-The values of one kind on one attribute form a scale. Its cuts are bounds that subscriptions named; its cells
-are, from left to right, gap, point, gap, point, … gap: cell 2i+1 is the i-th cut itself, an even cell the
-open gap beside it. As long as a scale has few bounds every bound is a cut, so that a cell says all about a
-value. Later bounds fall into gaps, where a row of doubts tells whom to verify.
+The values of one kind on one attribute form a scale. Its cuts are bounds that subscriptions named, all of
+them as long as they are few. What an interval says about two neighbouring cuts holds for the gap between
+them, unless one of its own ends is there.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from broker_runtime.language.values import Kind
 from broker_runtime.matching.rules import CLASSES_BY_KIND, Rule
 
-CUTS_EXACT = 24
-CUTS_MAX = 128
-DOUBTS_PER_GAP_MIN = 64
+CUTS_EXACT = 128
+CUTS_MAX = 256
+BOUNDS_PER_GAP_MIN = 64
+
 
 class Split(NamedTuple):
-    """A gap was cut in three: what is left of the cut, the cut, and what is right of it."""
+    """The gap with this number was cut in two."""
 
     gap: int
-    left: Any
     cut: Any
-    right: Any
 
 
-class Span(NamedTuple):
+class Place(NamedTuple):
     """Where a rule's interval lies on a scale."""
 
-    under: int  # cells before this one are below the interval
-    over: int  # cells from this one on are above it
-    doubts: tuple[int, ...]  # gaps that hold one of its ends
+    scale: Scale
+    cuts: int  # how many there were: with more, the place is another
+    under: int  # rows before this one are below the interval (see `block`)
+    over: int  # rows from this one on are above it
+    low: int  # the places of its ends (see `ledger`)
+    high: int
+    exact: bool  # its ends are cuts
+
+
+LOWEST: Final = -32_768
+HIGHEST: Final = 32_767
 
 
 class Scale:
-    """The cuts of one attribute's values of one kind."""
+    """The cuts of one attribute's values of one kind. Gap i lies below cut i, the last one above all."""
 
-    __slots__ = ("_doubted", "_doubted_total", "cuts", "kind", "number", "points", "splits")
+    __slots__ = (
+        "_inside",
+        "_inside_total",
+        "cuts",
+        "kind",
+        "number",
+        "ordinal",
+        "others",
+        "points",
+        "splits",
+    )
 
-    def __init__(self, number: int, kind: Kind) -> None:
+    def __init__(self, number: int, ordinal: int, kind: Kind) -> None:
         self.number = number
+        self.ordinal = ordinal  # among the scales of its axis
         self.kind = kind
+        self.others: list[int] = []  # the numbers of its axis's scales of other kinds
         self.cuts: list[Any] = []
-        self.points: dict[Any, int] = {}
+        self.points: dict[Any, int] = {}  # cut → its number
         self.splits: list[Split] = []
-        self._doubted: list[int] = [0]
-        self._doubted_total = 0
+        self._inside: list[int] = [0]  # bounds that were left inside each gap
+        self._inside_total = 0
 
-    def at(self, value: Any) -> int:
-        """The cell of the value, which is of this kind and not a NaN."""
-        cell = self.points.get(value)
-        return 2 * bisect_left(self.cuts, value) if cell is None else cell
-
-    def after(self, value: Any) -> int:
-        """The cell of the values just above."""
-        cell = self.points.get(value)
-        return 2 * bisect_left(self.cuts, value) if cell is None else cell + 1
-
-    def before(self, value: Any) -> int:
-        """The cell of the values just below."""
-        cell = self.points.get(value)
-        return 2 * bisect_left(self.cuts, value) if cell is None else cell - 1
-
-    def offer(self, bound: Any, exact: int) -> bool:
+    def offer(self, bound: Any, exact: int) -> Split | None:
         """Make the bound a cut if that helps: there are few, or its gap holds more than its share."""
         if bound in self.points:
-            return False
+            return None
         cuts = len(self.cuts)
         gap = bisect_left(self.cuts, bound)
         if cuts >= exact:
-            share = max(DOUBTS_PER_GAP_MIN, 4 * self._doubted_total // (cuts + 1))
-            if cuts >= CUTS_MAX or self._doubted[gap] < share:
-                return False
-        self._cut(gap, bound)
-        return True
+            share = max(BOUNDS_PER_GAP_MIN, 4 * self._inside_total // (cuts + 1))
+            if cuts >= CUTS_MAX or self._inside[gap] < share:
+                self._inside[gap] += 1
+                self._inside_total += 1
+                return None
+        return self._cut(gap, bound)
 
-    def _cut(self, gap: int, bound: Any) -> None:
-        cuts = self.cuts
-        left = cuts[gap - 1] if gap else None
-        right = cuts[gap] if gap < len(cuts) else None
-        self.splits.append(Split(gap, left, bound, right))
-        cuts.insert(gap, bound)
-        self.points = {cut: 2 * i + 1 for i, cut in enumerate(cuts)}
-        # Which side the doubts of the old gap fell on is not known here; half each is close enough.
-        half = self._doubted[gap] // 2
-        self._doubted[gap : gap + 1] = [half, half]
-
-    def span(self, rule: Rule) -> Span:
-        under, over = 0, 2 * len(self.cuts) + 1
-        low_gap = high_gap = -1
+    def place(self, rule: Rule) -> Place:
+        known: Place | None = rule.place
+        if known is not None and known.scale is self and known.cuts == len(self.cuts):
+            return known
+        cuts = len(self.cuts)
+        exact = True
+        under, low = 0, LOWEST
         if rule.low is not None:
-            cell = self.at(rule.low)
-            if cell & 1:
-                under = cell + 1 if rule.low_open else cell
+            cut = self.points.get(rule.low)
+            if cut is None:
+                gap = bisect_left(self.cuts, rule.low)
+                under, low, exact = gap + 1, 4 * gap, False
             else:
-                under, low_gap = cell, cell // 2
+                under = cut + 2 if rule.low_open else cut + 1
+                low = 4 * cut + 3 if rule.low_open else 4 * cut + 2
+        over, high = cuts + 2, HIGHEST
         if rule.high is not None:
-            cell = self.at(rule.high)
-            if cell & 1:
-                over = cell if rule.high_open else cell + 1
+            cut = self.points.get(rule.high)
+            if cut is None:
+                gap = bisect_left(self.cuts, rule.high)
+                over, high, exact = gap + 1, 4 * gap + 1, False
             else:
-                over, high_gap = cell + 1, cell // 2
-        if low_gap < 0 and high_gap < 0:
-            return Span(under, over, ())
-        if low_gap < 0 or high_gap == low_gap:
-            return Span(under, over, (high_gap,))
-        return Span(under, over, (low_gap,) if high_gap < 0 else (low_gap, high_gap))
+                over = cut + 1 if rule.high_open else cut + 2
+                high = 4 * cut + 2 if rule.high_open else 4 * cut + 3
+        rule.place = place = Place(self, cuts, under, over, low, high, exact)
+        return place
 
-    def count_doubts(self, gaps: tuple[int, ...], step: int) -> None:
-        for gap in gaps:
-            self._doubted[gap] += step
-            self._doubted_total += step
+    def _cut(self, gap: int, bound: Any) -> Split:
+        self.cuts.insert(gap, bound)
+        self.points = {cut: i for i, cut in enumerate(self.cuts)}
+        # On which side the bounds inside the old gap lie is not known here; half each is close enough.
+        half = self._inside[gap] // 2
+        self._inside[gap : gap + 1] = [half, half]
+        split = Split(gap, bound)
+        self.splits.append(split)
+        return split
 
 
 class Axis:
     """One attribute: how many subscriptions constrain it, and a scale for each kind they ask for."""
 
-    __slots__ = ("attribute", "number", "others", "scales", "users")
+    __slots__ = ("attribute", "number", "scales", "users")
 
     def __init__(self, number: int, attribute: str) -> None:
         self.number = number
         self.attribute = attribute
         self.users = 0
-        self.scales: dict[type, Scale] = {}
-        self.others: dict[type, list[int]] = {}
-
-    def rarity(self) -> tuple[int, int]:
-        """Smaller is rarer. Counts are taken coarsely, lest equals keep changing places."""
-        return self.users.bit_length(), self.number
+        self.scales: dict[type, Scale] = {}  # by the classes of the kind's values
 
     def all_scales(self) -> list[int]:
         return list(dict.fromkeys(scale.number for scale in self.scales.values()))
 
-    def other_scales(self, kind: Kind) -> list[int]:
-        return list(dict.fromkeys(s.number for s in self.scales.values() if s.kind is not kind))
 
+class NewCut(NamedTuple):
+    """Word of a split to those who keep track of the places on a scale."""
+
+    axis: Axis
+    scale: Scale
+    gap: int
 
 
 class Layout:
     """The axes and scales that the blocks of one partition share. The version grows with every change."""
 
-    __slots__ = ("axes", "axis_by_attribute", "cuts_exact", "scales", "version")
+    __slots__ = ("axes", "axis_by_attribute", "cuts_exact", "scales", "tracks", "version")
 
     def __init__(self, cuts_exact: int = CUTS_EXACT) -> None:
         self.axes: list[Axis] = []
         self.axis_by_attribute: dict[str, Axis] = {}
         self.scales: list[Scale] = []
+        self.tracks: list[tuple[str, int, dict[type, Scale]]] = []  # the axes, quick to go through
         self.version = 0
         self.cuts_exact = cuts_exact
 
-    def prepare(self, rule: Rule) -> Axis:
-        """The rule's axis, with the scale and the cuts that its bounds deserve."""
+    def prepare(self, rule: Rule, news: list[NewCut]) -> Axis:
+        """The rule's axis, with the scale and the cuts that its bounds deserve; new cuts go to `news`."""
         axis = self.axis_by_attribute.get(rule.attribute)
         if axis is None:
             axis = self._add_axis(rule.attribute)
@@ -161,27 +165,31 @@ class Layout:
         scale = axis.scales.get(rule.cls)
         if scale is None:
             scale = self._add_scale(axis, rule.kind)
-        low, high = rule.low, rule.high
-        if low is not None and scale.offer(low, self.cuts_exact):
-            self.version += 1
-        if high is not None and scale.offer(high, self.cuts_exact):
-            self.version += 1
+        place: Place | None = rule.place
+        if place is not None and place.scale is scale and place.exact:
+            return axis  # its bounds are cuts, and a cut stays one
+        for bound in (rule.low, rule.high):
+            if bound is not None and bound not in scale.points:
+                split = scale.offer(bound, self.cuts_exact)
+                if split is not None:
+                    self.version += 1
+                    news.append(NewCut(axis, scale, split.gap))
         return axis
 
     def _add_axis(self, attribute: str) -> Axis:
         axis = Axis(len(self.axes), attribute)
         self.axes.append(axis)
+        self.tracks.append((attribute, axis.number, axis.scales))
         self.axis_by_attribute[attribute] = axis
         self.version += 1
         return axis
 
     def _add_scale(self, axis: Axis, kind: Kind) -> Scale:
-        scale = Scale(len(self.scales), kind)
+        scale = Scale(len(self.scales), len(axis.all_scales()), kind)
         self.scales.append(scale)
         for cls in CLASSES_BY_KIND[kind]:
             axis.scales[cls] = scale
-        for each in axis.scales.values():
-            for cls in CLASSES_BY_KIND[each.kind]:
-                axis.others[cls] = axis.other_scales(each.kind)
+        for own in axis.scales.values():
+            own.others = [number for number in axis.all_scales() if number != own.number]
         self.version += 1
         return scale

@@ -1,32 +1,38 @@
 """Decides where a subscription is kept; never answers a question.
 
 A partition holds subscriptions that agree on the equalities of its path, first of all on the class. While it
-is small it is a list. Then it is a tree of blocks: a block takes what comes until it is full, and what comes
-later goes to a branch named by the rarest attribute that is left, so that a publication without it passes by.
-Nothing is ever moved, so no addition costs more than its own rows. An attribute with many different
-equalities gets a hash table of partitions of its own.
+is small it is a list. Then it is a tree of blocks. The trunk takes what comes until a few blocks are full;
+what comes later goes to a branch named by its two rarest attributes, then by one more, so that publications
+without them pass by. Nothing is ever moved, so no addition costs more than its own rows. An attribute with
+many different equalities gets a hash table of partitions of its own.
 """
 
 from __future__ import annotations
 
+from itertools import combinations
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from broker_runtime.language.messages import CLASS
 from broker_runtime.language.values import Value
 from broker_runtime.matching.block import Block, Record
-from broker_runtime.matching.layout import CUTS_EXACT, Layout
+from broker_runtime.matching.layout import CUTS_EXACT, Axis, Layout, NewCut
+from broker_runtime.matching.ledger import Ledger
 from broker_runtime.matching.rules import Rule
 
 HashKey = Value | tuple[str, bool]
+Twig = tuple[int, int]  # the numbers of two axes in ascending order, or of one and -1 before it
 
 
 class Sizes(NamedTuple):
     """The limits that shape a tree of partitions."""
 
-    list_records_max: int = 5
-    block_records_max: int = 4096
+    list_records_max: int = 4
+    block_records_max: int = 8192
+    trunk_blocks_max: int = 2
     cuts_exact: int = CUTS_EXACT
-    hashed_values_min: int = 128
+    hashed_values_min: int = 256
+    ledger_records_min: int = 256
 
 
 DEFAULT_SIZES: Final = Sizes()
@@ -34,7 +40,7 @@ DEFAULT_SIZES: Final = Sizes()
 
 def hash_key(value: Value) -> HashKey:
     """What the value is hashed by: true is not 1."""
-    return ("boolean", value) if value.__class__ is bool else value  # type: ignore[return-value]
+    return ("boolean", value) if value.__class__ is bool else value
 
 
 class Branch:
@@ -44,8 +50,8 @@ class Branch:
 
     def __init__(self) -> None:
         self.block = Block()
-        self.branches: dict[int, Branch] = {}  # by the number of the axis
-        self.more: Branch | None = None  # for those with no attribute left to tell them apart
+        self.branches: dict[Twig, Branch] = {}
+        self.more: Branch | None = None  # for the trunk, and for want of another attribute
 
 
 class Partition:
@@ -58,6 +64,7 @@ class Partition:
         "few",
         "hashed",
         "layout",
+        "ledger",
         "records_count",
         "sizes",
         "trunk",
@@ -70,6 +77,7 @@ class Partition:
         self.layout = NO_LAYOUT
         self.trunk: Branch | None = None
         self.blocks: list[Block] = []
+        self.ledger: Ledger | None = None
         self.hashed: dict[str, dict[HashKey, Partition]] = {}
         self._values: dict[str, set[HashKey]] = {}  # equalities seen on attributes that are not hashed
         self._origin = origin
@@ -92,17 +100,28 @@ class Partition:
             self.few.remove(record)
         else:
             record.block.take_out(record, self.layout)
+            if self.ledger is not None:
+                self.ledger.strike(record)
         self._shrink()
 
     def blocks_within(self, present: list[int]) -> list[Block]:
-        """The blocks that can hold somebody who needs no axis but these."""
+        """The blocks that can hold somebody who needs no axis but these, given in ascending order."""
+        trunk = self.trunk
+        if trunk is None:
+            return []
+        if not trunk.branches and trunk.more is None:
+            return [trunk.block]
+        twigs: list[Twig] = [(-1, axis) for axis in present]
+        pairs = list(combinations(present, 2))
         blocks: list[Block] = []
-        waiting = [self.trunk] if self.trunk else []
+        waiting = [trunk]
         for branch in waiting:  # which grows as we go
             blocks.append(branch.block)
-            if branch.branches:
-                below = branch.branches
-                waiting += [below[axis] for axis in present if axis in below]
+            below = branch.branches
+            if below:
+                waiting += [below[twig] for twig in twigs if twig in below]
+                if branch is trunk:
+                    waiting += [below[twig] for twig in pairs if twig in below]
             if branch.more is not None:
                 waiting.append(branch.more)
         return blocks
@@ -133,7 +152,7 @@ class Partition:
         child = table.get(key)
         if child is None:
             child = table[key] = Partition(self.sizes, (self, rule.attribute, key))
-        record.rules = tuple(each for each in record.rules if each is not rule)
+        record.rules = tuple([each for each in record.rules if each is not rule])
         child.place(record)
 
     def _equality(self, record: Record) -> Rule | None:
@@ -151,7 +170,9 @@ class Partition:
         return best
 
     def _consider(self, attribute: str, key: HashKey) -> dict[HashKey, Partition] | None:
-        values = self._values.setdefault(attribute, set())
+        values = self._values.get(attribute)
+        if values is None:
+            values = self._values[attribute] = set()
         values.add(key)
         if len(values) < self.sizes.hashed_values_min:
             return None
@@ -162,30 +183,68 @@ class Partition:
 
     def _shelve(self, record: Record) -> None:
         layout = self.layout
-        axes = [layout.prepare(rule) for rule in record.rules]
+        news: list[NewCut] = []
+        axes = [layout.prepare(rule, news) for rule in record.rules]
         branch = self.trunk
         if branch is None:
             branch = self.trunk = self._grow()
         if not branch.block.has_room(self.sizes.block_records_max):
-            axes.sort(key=lambda axis: axis.rarity())
-            for axis in axes:
-                below = branch.branches.get(axis.number)
-                if below is None:
-                    below = branch.branches[axis.number] = self._grow()
-                branch = below
-                if branch.block.has_room(self.sizes.block_records_max):
-                    break
-            while not branch.block.has_room(self.sizes.block_records_max):
-                if branch.more is None:
-                    branch.more = self._grow()
-                branch = branch.more
+            branch = self._branch_with_room(branch, axes)
         record.partition = self
         branch.block.put(record, layout)
+        self._enter(record, news)
+
+    def _branch_with_room(self, branch: Branch, axes: list[Axis]) -> Branch:
+        trunk = branch
+        capacity = self.sizes.block_records_max
+        for _ in range(1, self.sizes.trunk_blocks_max):
+            if trunk.more is None:
+                trunk.more = self._grow()
+            trunk = trunk.more
+            if trunk.block.has_room(capacity):
+                return trunk
+        for twig in _twigs(axes):
+            below = branch.branches.get(twig)
+            if below is None:
+                below = branch.branches[twig] = self._grow()
+            branch = below
+            if branch.block.has_room(capacity):
+                return branch
+        while not branch.block.has_room(capacity):
+            if branch.more is None:
+                branch.more = self._grow()
+            branch = branch.more
+        return branch
+
+    def _enter(self, record: Record, news: list[NewCut]) -> None:
+        ledger = self.ledger
+        if ledger is not None:
+            if news:
+                ledger.follow(news)
+            ledger.enter(record)
+        elif len(self.blocks[0].records) >= self.sizes.ledger_records_min:
+            ledger = self.ledger = Ledger(self.layout)
+            for block in self.blocks:
+                for each in block.records:
+                    if each is not None:
+                        ledger.enter(each)
 
     def _grow(self) -> Branch:
         branch = Branch()
         self.blocks.append(branch.block)
         return branch
+
+
+_users = attrgetter("users")
+
+
+def _twigs(axes: list[Axis]) -> list[Twig]:
+    """The way down the tree: the two rarest axes together, then one at a time."""
+    if len(axes) < 2:
+        return [(-1, axis.number) for axis in axes]
+    axes.sort(key=_users)
+    first, second, *others = [axis.number for axis in axes]
+    return [(min(first, second), max(first, second)), *((-1, number) for number in others)]
 
 
 NO_LAYOUT: Final = Layout()

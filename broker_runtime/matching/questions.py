@@ -1,6 +1,6 @@
 """Decides which stored subscriptions stand in a relation to a given message; never changes the store.
 
-A question walks the partitions that can hold an answer, sifts their blocks, and verifies who is in doubt:
+A question walks the partitions that can hold an answer, sifts their ledgers, and verifies who is in doubt:
 plain rules here, all others with the language's own relations.
 """
 
@@ -10,20 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
-from broker_runtime.language.messages import CLASS, Advertisement, Conjunction, Subscription
+import numpy as np
+
+from broker_runtime.language.messages import CLASS, Advertisement, Subscription
+from broker_runtime.language.predicates import Predicate
 from broker_runtime.language.values import Value
-from broker_runtime.matching.block import Block, Record, slots_of
-from broker_runtime.matching.harvest import Harvest
-from broker_runtime.matching.layout import Layout
+from broker_runtime.matching.block import Record
+from broker_runtime.matching.ledger import UNUSED, Comparison, Mask, Page
 from broker_runtime.matching.partition import HashKey, Partition, hash_key
-from broker_runtime.matching.probes import (
-    CoveredProbe,
-    Probe,
-    covered_probe,
-    covering_probe,
-    is_loose,
-    overlap_probe,
-)
 from broker_runtime.matching.rules import Rule
 
 Rules = dict[str, Rule]
@@ -33,67 +27,69 @@ Table = dict[HashKey, Partition]
 class Question(ABC):
     """Asked once: `Covering(subscription).answer(root)`."""
 
-    def __init__(self, asked: Conjunction, rules: Rules) -> None:
+    def __init__(self, asked: Iterable[Predicate], rules: Rules) -> None:
         self._rules = rules
         # What is asked in plain words alone is compared here; the rest is left to the language.
-        self._plain = all(rule.plain for rule in rules.values()) and all(p.bound for p in asked.predicates)
-        self._harvest = Harvest()
+        self._plain = all(rule.plain for rule in rules.values()) and all(each.bound for each in asked)
+        self._found: list[Any] = []
 
     def answer(self, root: Partition) -> list[Any]:
         self._walk(root, self._rules)
-        return self._harvest.finish()
+        return self._found
 
     def _walk(self, partition: Partition, rules: Rules) -> None:
         if partition.few is not None:
-            keys = self._harvest.keys
-            keys += [record.key for record in partition.few if self._holds(record, rules)]
+            self._found += [record.key for record in partition.few if self._holds(record, rules)]
             return
         for attribute, table in partition.hashed.items():
             rest = {name: rule for name, rule in rules.items() if name != attribute}
             for child in self._children(rules.get(attribute), table):
                 self._walk(child, rest)
-        probe = self._probe(partition.layout, rules) if partition.trunk else None
-        if probe is None:
+        if partition.ledger is None:
+            for block in partition.blocks:
+                self._found += [r.key for r in block.records if r is not None and self._holds(r, rules)]
             return
-        for block in self._blocks(partition, probe):
-            if not block.live:
-                continue
-            if block.version != partition.layout.version:
-                block.catch_up(partition.layout)
-            good, doubt = probe.sift(block)
-            if good:
-                self._reap(block, good, doubt if self._plain else good, rules)
+        asked = [Comparison(partition.layout, rule) for rule in rules.values()]
+        for page in partition.ledger.pages:
+            self._reap(page, asked, rules)
 
-    def _reap(self, block: Block, good: int, doubt: int, rules: Rules) -> None:
-        if doubt:
-            records = block.records
-            for slot in slots_of(doubt):
-                record = records[slot]
-                if not self._holds(record, rules):  # type: ignore[arg-type]
-                    good ^= 1 << slot
-        self._harvest.reap(good, block.keys)
-
-    def _blocks(self, partition: Partition, probe: Probe | CoveredProbe) -> Iterable[Block]:
-        return partition.blocks
+    def _reap(self, page: Page, asked: list[Comparison], rules: Rules) -> None:
+        good = self._sift(page, asked)
+        if good is None:
+            return
+        count = len(page.records)
+        if self._plain:
+            doubt = np.frombuffer(page.check, np.bool_, count)
+            for each in asked:
+                more = each.doubtful(page)
+                if more is not None:
+                    doubt = doubt | more
+            self._found += map(page.keys.__getitem__, np.flatnonzero(good & ~doubt).tolist())
+            good &= doubt
+        for line in np.flatnonzero(good).tolist():
+            record = page.records[line]
+            if record is not None and self._holds(record, rules):
+                self._found.append(record.key)
 
     def _holds(self, record: Record, rules: Rules) -> bool:
         if self._plain and record.plain:
             return self._compared(record, rules)
-        return self._related(record.subscription)
+        return self._related(record.message)
 
     @abstractmethod
     def _children(self, rule: Rule | None, table: Table) -> Iterable[Partition]:
         """The partitions that can hold an answer, of those hashed by the rule's attribute."""
 
     @abstractmethod
-    def _probe(self, layout: Layout, rules: Rules) -> Probe | CoveredProbe | None: ...
+    def _sift(self, page: Page, asked: list[Comparison]) -> Mask | None:
+        """Who may be an answer; None for nobody."""
 
     @abstractmethod
     def _compared(self, record: Record, rules: Rules) -> bool:
         """Whether the relation holds, when both sides are plain."""
 
     @abstractmethod
-    def _related(self, stored: Subscription) -> bool:
+    def _related(self, stored: Any) -> bool:
         """Whether the relation holds, in the language's words."""
 
 
@@ -101,26 +97,14 @@ class Covering(Question):
     """Who covers this subscription?"""
 
     def __init__(self, asked: Subscription, rules: Rules) -> None:
-        super().__init__(asked, rules)
+        super().__init__(asked.predicates, rules)
         self._asked = asked
 
     def _children(self, rule: Rule | None, table: Table) -> Iterable[Partition]:
-        if rule is None:
-            return ()
-        if is_loose(rule):
-            return table.values()
-        values = rule.constraint.values
-        if values is None or len(values) != 1:
-            return ()
-        child = table.get(hash_key(rule.low))
-        return () if child is None else (child,)
+        return () if rule is None else included_in(rule, table)
 
-    def _probe(self, layout: Layout, rules: Rules) -> Probe:
-        return covering_probe(layout, rules)
-
-    def _blocks(self, partition: Partition, probe: Probe | CoveredProbe) -> Iterable[Block]:
-        assert isinstance(probe, Probe)
-        return partition.blocks_within(probe.present)
+    def _sift(self, page: Page, asked: list[Comparison]) -> Mask | None:
+        return all_of_theirs(page, [each.including(page) for each in asked if each.known(page)])
 
     def _compared(self, record: Record, rules: Rules) -> bool:
         for rule in record.rules:
@@ -129,28 +113,33 @@ class Covering(Question):
                 return False
         return True
 
-    def _related(self, stored: Subscription) -> bool:
-        return stored.covers(self._asked)
+    def _related(self, stored: Any) -> bool:
+        return bool(stored.covers(self._asked))
 
 
 class Covered(Question):
     """Whom does this subscription cover?"""
 
     def __init__(self, asked: Subscription, rules: Rules) -> None:
-        super().__init__(asked, rules)
+        super().__init__(asked.predicates, rules)
         self._asked = asked
 
     def _children(self, rule: Rule | None, table: Table) -> Iterable[Partition]:
-        return _admitted(rule, table)
+        return admitted(rule, table)
 
-    def _probe(self, layout: Layout, rules: Rules) -> CoveredProbe | None:
-        return covered_probe(layout, rules)
+    def _sift(self, page: Page, asked: list[Comparison]) -> Mask | None:
+        if not all(each.known(page) for each in asked):
+            return None
+        good = in_use(page)
+        for each in asked:
+            good &= each.included(page)
+        return good
 
     def _compared(self, record: Record, rules: Rules) -> bool:
         theirs = {rule.attribute: rule for rule in record.rules}
         return all(name in theirs and rule.includes(theirs[name]) for name, rule in rules.items())
 
-    def _related(self, stored: Subscription) -> bool:
+    def _related(self, stored: Any) -> bool:
         return self._asked.covers(stored)
 
 
@@ -158,14 +147,18 @@ class Overlapping(Question):
     """Who overlaps this subscription?"""
 
     def __init__(self, asked: Subscription, rules: Rules) -> None:
-        super().__init__(asked, rules)
+        super().__init__(asked.predicates, rules)
         self._asked = asked
 
     def _children(self, rule: Rule | None, table: Table) -> Iterable[Partition]:
-        return _admitted(rule, table)
+        return admitted(rule, table)
 
-    def _probe(self, layout: Layout, rules: Rules) -> Probe:
-        return overlap_probe(layout, rules, subset=False)
+    def _sift(self, page: Page, asked: list[Comparison]) -> Mask | None:
+        good = in_use(page)
+        for each in asked:
+            if each.known(page):
+                good &= each.meeting(page) | each.absent(page)
+        return good
 
     def _compared(self, record: Record, rules: Rules) -> bool:
         for rule in record.rules:
@@ -174,29 +167,26 @@ class Overlapping(Question):
                 return False
         return True
 
-    def _related(self, stored: Subscription) -> bool:
-        return stored.overlaps(self._asked)
+    def _related(self, stored: Any) -> bool:
+        return bool(stored.overlaps(self._asked))
 
 
 class Advertised(Question):
     """Who can match what this advertisement promises?"""
 
     def __init__(self, asked: Advertisement, rules: Rules) -> None:
-        super().__init__(asked, {name: rule for name, rule in rules.items() if not rule.constraint.empty})
+        promised = {name: rule for name, rule in rules.items() if not rule.constraint.empty}
+        super().__init__(asked.predicates, promised)
         self._asked = asked
 
     def answer(self, root: Partition) -> list[Any]:
         return super().answer(root) if CLASS in self._rules else []
 
     def _children(self, rule: Rule | None, table: Table) -> Iterable[Partition]:
-        return () if rule is None else _admitted(rule, table)
+        return () if rule is None else admitted(rule, table)
 
-    def _probe(self, layout: Layout, rules: Rules) -> Probe:
-        return overlap_probe(layout, rules, subset=True)
-
-    def _blocks(self, partition: Partition, probe: Probe | CoveredProbe) -> Iterable[Block]:
-        assert isinstance(probe, Probe)
-        return partition.blocks_within(probe.present)
+    def _sift(self, page: Page, asked: list[Comparison]) -> Mask | None:
+        return all_of_theirs(page, [each.meeting(page) for each in asked if each.known(page)])
 
     def _compared(self, record: Record, rules: Rules) -> bool:
         for rule in record.rules:
@@ -205,24 +195,48 @@ class Advertised(Question):
                 return False
         return True
 
-    def _related(self, stored: Subscription) -> bool:
+    def _related(self, stored: Any) -> bool:
         return self._asked.overlaps(stored)
 
 
-def _admitted(rule: Rule | None, table: Table) -> Iterable[Partition]:
+def in_use(page: Page) -> Mask:
+    used: Mask = np.frombuffer(page.attributes, np.uint16, len(page.records)) != UNUSED
+    return used
+
+
+def all_of_theirs(page: Page, masks: list[Mask]) -> Mask:
+    """Who has no attribute but those that one of the masks grants."""
+    granted = np.zeros(len(page.records), np.uint16)
+    for mask in masks:
+        granted += mask
+    complete: Mask = granted == np.frombuffer(page.attributes, np.uint16, len(page.records))
+    return complete
+
+
+def included_in(rule: Rule, table: Table) -> Iterable[Partition]:
+    """The partitions whose one value is all that the rule admits."""
+    if rule.loose:
+        return table.values()
+    values = rule.constraint.values
+    if values is None or len(values) != 1:
+        return ()
+    child = table.get(hash_key(rule.low))
+    return () if child is None else (child,)
+
+
+def admitted(rule: Rule | None, table: Table) -> Iterable[Partition]:
     """The partitions whose value the rule may admit."""
     if rule is None or rule.constraint.customs:
         return table.values()
     constraint = rule.constraint
     if constraint.values is not None:
-        keys = [hash_key(value) for value in sorted(constraint.values)]  # type: ignore[type-var]
+        keys = [hash_key(value) for value in sorted(constraint.values)]
         return [table[key] for key in keys if key in table]
     return [child for key, child in table.items() if _admits(rule, key)]
 
 
 def _admits(rule: Rule, key: HashKey) -> bool:
-    value: Value = key[1] if key.__class__ is tuple else key  # type: ignore[index,assignment]
-    if rule.constraint.integral and value.__class__ is float and value.is_integer():  # type: ignore[union-attr]
-        value = int(value)  # type: ignore[arg-type]  # a stored 5.0 is satisfied by the integer 5
+    value: Value = key[1] if key.__class__ is tuple else key  # type: ignore[assignment]
+    if rule.constraint.integral and value.__class__ is float and value.is_integer():
+        value = int(value)  # a stored 5.0 is satisfied by the integer 5
     return rule.test(value)
-

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from broker_runtime.language.constraints import Constraint, constraint_of
 from broker_runtime.language.messages import Conjunction
-from broker_runtime.language.predicates import Predicate, Test
+from broker_runtime.language.predicates import Predicate, Test, Variable
 from broker_runtime.language.values import Kind, Value
 
 CLASSES_BY_KIND: Final[dict[Kind, tuple[type, ...]]] = {
@@ -38,6 +38,8 @@ class Rule:
         "kind",
         "low",
         "low_open",
+        "only",
+        "place",
         "plain",
         "test",
         "users",
@@ -47,6 +49,7 @@ class Rule:
         self.attribute = attribute
         self.constraint = constraint
         self.users = 0
+        self.place: Any = None  # on the scale that was asked last, which remembers it here
         self.kind = constraint.kind
         # A class stands for its kind where speed counts: hashing an Enum runs Python code.
         self.cls = object if self.kind is None else CLASSES_BY_KIND[self.kind][0]
@@ -56,17 +59,21 @@ class Rule:
         self.low: Any
         self.high: Any
         if values:
-            self.low, self.high = min(values), max(values)  # type: ignore[type-var]
+            self.low, self.high = min(values), max(values)
             self.low_open = self.high_open = False
         else:
             self.low, self.low_open = constraint.low, constraint.low_open
             self.high, self.high_open = constraint.high, constraint.high_open
+        # The one value that a plain rule admits, if it admits but one.
+        self.only: Value | None = self.low if self.plain and values is not None else None
 
     @property
-    def only(self) -> Value | None:
-        """The one value that a plain rule admits, if it admits but one."""
-        values = self.constraint.values
-        return self.low if self.plain and values is not None else None
+    def loose(self) -> bool:
+        """Whether the hull tells less of what is covered here than `Constraint.includes` may find out.
+
+        That lists the integers which a registered operator lets through, and there may be none.
+        """
+        return self.constraint.integral and bool(self.constraint.customs)
 
     def includes(self, other: Rule) -> bool:
         """`Constraint.includes`, for two plain rules."""
@@ -127,15 +134,15 @@ def grouped(predicates: Iterable[Predicate]) -> dict[str, RuleKey]:
     for each in predicates:
         attribute = each.attribute
         have = groups.get(attribute)
-        if not each.bound:
+        if each.operand.__class__ is Variable:
             if have is None:
                 groups[attribute] = attribute
         elif have is None or have.__class__ is str:
             groups[attribute] = each
-        elif isinstance(have, tuple):
-            groups[attribute] = (*have, each)
+        elif isinstance(have, Predicate):
+            groups[attribute] = (have, each)
         else:
-            groups[attribute] = (have, each)  # type: ignore[arg-type]
+            groups[attribute] = (*have, each)
     return groups
 
 

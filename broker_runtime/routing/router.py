@@ -48,6 +48,16 @@ class Neighbour:
         self.subscriptions = subscriptions
 
 
+class Withdrawal:
+    """One unsubscription that a hop asked for, and how many neighbours have not confirmed it yet."""
+
+    __slots__ = ("key", "out")
+
+    def __init__(self, key: Key) -> None:
+        self.key = key
+        self.out = 0
+
+
 class Router:
     """The tables of one broker."""
 
@@ -65,11 +75,12 @@ class Router:
         self.advertisements = advertisements()
         self.match = self.subscriptions.match
         self._subscriptions_of: dict[Hop, dict[str, None]] = {}
+        self._hops_of: dict[str, tuple[Hop, ...]] = {}  # subscription id → where it came from
         self._advertisements_of: dict[Hop, dict[str, Advertisement]] = {}
         self._way_of: dict[str, Hop] = {}  # advertisement id → the hop it first came from
         self._other_ways: dict[str, dict[Hop, Advertisement]] = {}
-        self._awaited: dict[Key, deque[Hop | None]] = {}  # unsubscriptions told, oldest first, for whom
-        self._unconfirmed: dict[Key, int] = {}  # (who unsubscribed, id) → confirmations still out
+        self._awaited: dict[Key, deque[Withdrawal | None]] = {}  # told to a neighbour, oldest first, for whom
+        self._unconfirmed: dict[Key, deque[Withdrawal]] = {}  # asked by a hop, oldest first
 
     # Hops
 
@@ -90,9 +101,8 @@ class Router:
 
     def hop_down(self, hop: Hop) -> list[Forward]:
         """A neighbour or client is gone: everything that came from it is withdrawn."""
-        out: list[Forward] = []
-        if self.neighbours.pop(hop, None) is not None:
-            out += self._stop_waiting_for(hop)
+        self.neighbours.pop(hop, None)
+        out = self._stop_waiting_for(hop)
         for id_ in [i for i, ways in self._other_ways.items() if hop in ways]:
             self._forget_other_way(id_, hop)
         for id_ in list(self._advertisements_of.get(hop, ())):
@@ -101,13 +111,12 @@ class Router:
         ids = self._subscriptions_of.pop(hop, {})
         for id_ in ids:
             self.subscriptions.remove((hop, id_))
+            self._forget_hop(id_, hop)
         for name, neighbour in self.neighbours.items():
             gone = [id_ for id_ in ids if not self._has_other_source(id_, name)]
             changes: Changes[Subscription] = Changes()
             neighbour.subscriptions.remove(gone, changes)
-            out += self._subscribed(name, changes, None, "")
-        for id_ in ids:
-            self._unconfirmed.pop((hop, id_), None)
+            out += self._subscribed(name, changes)
         return out
 
     # Advertisements
@@ -163,13 +172,14 @@ class Router:
             raise Duplicate(id_)
         self.subscriptions.add(key, subscription)
         self._subscriptions_of.setdefault(hop, {})[id_] = None
+        self._hops_of[id_] = (*self._hops_of.get(id_, ()), hop)
         out: list[Forward] = []
         ways = dict.fromkeys(way for way, _ in self.advertisements.overlapping(subscription))
         for way in ways:
             if way != hop and way in self.neighbours:
                 changes: Changes[Subscription] = Changes()
                 self.neighbours[way].subscriptions.add(id_, subscription, changes)
-                out += self._subscribed(way, changes, None, "")
+                out += self._subscribed(way, changes)
         return out
 
     def unsubscribe(self, id_: str, hop: Hop) -> list[Forward]:
@@ -178,25 +188,30 @@ class Router:
             return [(hop, Confirm(id_))]
         self.subscriptions.remove((hop, id_))
         del self._subscriptions_of[hop][id_]
+        self._forget_hop(id_, hop)
         out: list[Forward] = []
+        withdrawal = Withdrawal((hop, id_))
         for name, neighbour in self.neighbours.items():
             if id_ in neighbour.subscriptions.wanted and not self._has_other_source(id_, name):
                 changes: Changes[Subscription] = Changes()
                 neighbour.subscriptions.remove((id_,), changes)
-                out += self._subscribed(name, changes, hop, id_)
-        if (hop, id_) not in self._unconfirmed:
-            out.append((hop, Confirm(id_)))
-        return out
+                out += self._subscribed(name, changes, withdrawal)
+            waiting = self._awaited.get((name, id_))
+            if waiting and waiting[-1] is None:  # withdrawn before, for covering, and not confirmed yet
+                waiting[-1] = withdrawal
+                withdrawal.out += 1
+        self._unconfirmed.setdefault((hop, id_), deque()).append(withdrawal)
+        return out + self._confirmed((hop, id_))
 
     def confirm(self, id_: str, hop: Hop) -> list[Forward]:
         """A neighbour has carried out the oldest unsubscription of this id that it was told."""
         waiting = self._awaited.get((hop, id_))
         if not waiting:
             return []
-        requester = waiting.popleft()
+        withdrawal = waiting.popleft()
         if not waiting:
             del self._awaited[(hop, id_)]
-        return self._confirmed_for(requester, id_)
+        return self._confirmed_one(withdrawal)
 
     # Publications
 
@@ -236,7 +251,7 @@ class Router:
                 subscription = self.subscriptions.get(key)
                 assert subscription is not None
                 forwarding.add(key[1], subscription, changes)
-        return self._subscribed(hop, changes, None, "")
+        return self._subscribed(hop, changes)
 
     def _release_subscriptions(self, advertisement: Advertisement, hop: Hop) -> list[Forward]:
         """Subscriptions that went to the hop for this advertisement alone are taken back."""
@@ -249,11 +264,19 @@ class Router:
         ]
         changes: Changes[Subscription] = Changes()
         forwarding.remove(gone, changes)
-        return self._subscribed(hop, changes, None, "")
+        return self._subscribed(hop, changes)
 
     def _has_other_source(self, id_: str, neighbour: Hop) -> bool:
-        """Whether the same subscription also came from another neighbour than this one."""
-        return any(other != neighbour and (other, id_) in self.subscriptions for other in self.neighbours)
+        """Whether the subscription came from another hop than this one: never on a tree, but while a cycle
+        is being cut, a client's own subscription can come back to its broker."""
+        return any(hop != neighbour for hop in self._hops_of.get(id_, ()))
+
+    def _forget_hop(self, id_: str, hop: Hop) -> None:
+        left = tuple(other for other in self._hops_of[id_] if other != hop)
+        if left:
+            self._hops_of[id_] = left
+        else:
+            del self._hops_of[id_]
 
     def _forget_other_way(self, id_: str, hop: Hop) -> None:
         ways = self._other_ways.get(id_, {})
@@ -267,32 +290,43 @@ class Router:
         return out
 
     def _subscribed(
-        self, hop: Hop, changes: Changes[Subscription], requester: Hop | None, requested: str
+        self, hop: Hop, changes: Changes[Subscription], withdrawal: Withdrawal | None = None
     ) -> list[Forward]:
         out: list[Forward] = [(hop, Subscribe(id_, body)) for id_, body in changes.tell.items()]
         for id_ in changes.withdraw:
             out.append((hop, Unsubscribe(id_)))
-            asked = requester if id_ == requested else None
+            asked = withdrawal if withdrawal is not None and id_ == withdrawal.key[1] else None
             self._awaited.setdefault((hop, id_), deque()).append(asked)
             if asked is not None:
-                self._unconfirmed[(asked, id_)] = self._unconfirmed.get((asked, id_), 0) + 1
+                asked.out += 1
         return out
 
-    def _confirmed_for(self, requester: Hop | None, id_: str) -> list[Forward]:
-        if requester is None or (requester, id_) not in self._unconfirmed:
+    def _confirmed_one(self, withdrawal: Withdrawal | None) -> list[Forward]:
+        if withdrawal is None:
             return []
-        self._unconfirmed[(requester, id_)] -= 1
-        if self._unconfirmed[(requester, id_)]:
-            return []
-        del self._unconfirmed[(requester, id_)]
-        return [(requester, Confirm(id_))]
+        withdrawal.out -= 1
+        return self._confirmed(withdrawal.key)
+
+    def _confirmed(self, key: Key) -> list[Forward]:
+        """Confirmations for a hop, in the order in which it asked: it counts on that."""
+        out: list[Forward] = []
+        asked = self._unconfirmed.get(key)
+        while asked and not asked[0].out:
+            asked.popleft()
+            out.append((key[0], Confirm(key[1])))
+        if asked is not None and not asked:
+            del self._unconfirmed[key]
+        return out
 
     def _stop_waiting_for(self, hop: Hop) -> list[Forward]:
+        """The neighbour is gone, and with it what it was to withdraw."""
+        for key in [key for key in self._unconfirmed if key[0] == hop]:
+            del self._unconfirmed[key]
         out: list[Forward] = []
         for key in [key for key in self._awaited if key[0] == hop]:
-            for requester in self._awaited.pop(key):
-                out += self._confirmed_for(requester, key[1])
-        return [forward for forward in out if forward[0] != hop]
+            for withdrawal in self._awaited.pop(key):
+                out += self._confirmed_one(withdrawal)
+        return out
 
     def _covering_subscriptions(self, body: Subscription) -> list[str]:
         return [id_ for _, id_ in self.subscriptions.covering(body)]

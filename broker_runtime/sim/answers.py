@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from broker_runtime.client_core import Acknowledged, Confirmed, Lost, Refused
+from broker_runtime.client_core import Acknowledged, Confirmed, Connected, Disconnected, Lost, Refused
 from broker_runtime.language.messages import Advertisement, Content
 from broker_runtime.sim import history as past
 from broker_runtime.sim.history import Call, History
@@ -35,7 +35,10 @@ def every_call_answered(history: History) -> Iterator[str]:
 def refused_as_promised(history: History) -> Iterator[str]:
     """Refused is what no own advertisement allows, and nothing else."""
     refused = {h.happening.id: h.happening for h in history.happened if isinstance(h.happening, Refused)}
-    acknowledged = {h.happening.id: h.order for h in history.happened if isinstance(h.happening, Acknowledged)}
+    refused_at = {h.happening.id: h.order for h in history.happened if isinstance(h.happening, Refused)}
+    acknowledged = {
+        h.happening.id: h.order for h in history.happened if isinstance(h.happening, Acknowledged)
+    }
     ends = {call.id: call.order for call in history.calls if call.kind == past.UNADVERTISE}
     promises: dict[str, list[tuple[Call, Advertisement]]] = defaultdict(list)
     for call in history.calls:
@@ -57,7 +60,8 @@ def refused_as_promised(history: History) -> Iterator[str]:
         if call.id in refused:
             if refused[call.id].code != "NOT_ADVERTISED":
                 yield f"{call.id} was refused with {refused[call.id].code}"
-            if call.with_session and any(start < call.order < end for start, end in made):
+            until = call.order if call.with_session else refused_at[call.id]  # else they are made again first
+            if any(start < call.order and end > until for start, end in made):
                 yield f"{call.id} {content} was refused although it was advertised"
         elif call.id in acknowledged and not _allowed(call, made, acknowledged[call.id]):
             yield f"{call.id} {content} was taken although it was not advertised"
@@ -80,8 +84,6 @@ def confirmed_when_gone(history: History) -> Iterator[str]:
 
 
 def _windows_with_lost_sessions(history: History) -> set[tuple[str, int]]:
-    from broker_runtime.client_core import Connected, Disconnected
-
     return {
         (h.client, h.window)
         for h in history.happened

@@ -19,7 +19,7 @@ from broker_runtime.language.values import Value
 from broker_runtime.link.session import Policy, Session
 from broker_runtime.matching.scan import AdvertisementScan, ScanEngine
 from broker_runtime.routing.router import Router
-from broker_runtime.seam import Command, Effect, Input, Log
+from broker_runtime.seam import Command, Log
 from broker_runtime.sim import history as past
 from broker_runtime.sim.history import Arrival, Call, Client, Confirmation, Happened, History
 from broker_runtime.sim.network import Network, Node, Trace
@@ -112,7 +112,7 @@ class Cluster:
             incarnation=str(boot),
             boot=boot,
             covering=options.covering,
-            status_every_s=3.0 if options.monitors else 0.0,
+            status_every_s=options.status_every_s if options.monitors else 0.0,
             memory_watermark_bytes=MEMORY_LIMIT_BYTES if options.weight_memory else 0,
             link=options.link,
         )
@@ -246,12 +246,15 @@ class Cluster:
     def settle(self) -> bool:
         """Run until the network is quiet, and begin a new window; False when it is stuck."""
         limit = self.now + self.options.calm_within_s
-        why = self.restless()
-        while why and self.now < limit:
+        reasons: list[str] = []
+        while (why := self.restless()) and self.now < limit:
+            reasons.append(why)
             self.network.run_until(self.now + STEP_S)
-            why = self.restless()
         if why:
-            self.history.problems.append(f"convergence: not quiet after {self.options.calm_within_s} s: {why}")
+            often = max(reasons, key=reasons.count)
+            self.history.problems.append(
+                f"convergence: not quiet after {self.options.calm_within_s} s: {often}"
+            )
             return False
         self.network.note(f"quiet: window {self.history.window} ends")
         self.history.quiet.append({name: broker_state(each) for name, each in self.brokers.items()})
@@ -259,7 +262,9 @@ class Cluster:
         return True
 
     def restless(self) -> str:
-        return restlessness(self.network, self.brokers, {p.id: (p.core, p.broker) for p in self.players.values()})
+        return restlessness(
+            self.network, self.brokers, {p.id: (p.core, p.broker) for p in self.players.values()}
+        )
 
     # What the network tells
 
@@ -276,9 +281,16 @@ class Cluster:
             if player is not None:
                 self._collect(player)
             return
+        window = self.options.window_records
         for session in broker.endpoint.sessions.values():
             if len(session.data.unsent) > session.queue_length_max:
                 self._check_queue(node.name, session, len(broker.endpoint.sessions))
+            for lane in session.lanes:
+                if lane.sent - lane.acked > window or lane.queued - lane.taken > window:
+                    self.history.problems.append(
+                        f"bounded queues: {lane.sent - lane.acked} records in flight from {node.name} to"
+                        f" {session.peer} and {lane.queued - lane.taken} held, window {window}"
+                    )
 
     def _check_queue(self, name: str, session: Session, sources: int) -> None:
         """At its bound a queue stops its sources, of which each has one window on its way."""
@@ -297,18 +309,14 @@ class Cluster:
         for happening in core.happenings():
             self.network.note(f"{player.key} = {happening}")
             player.happenings.append(happening)
-            history.happened.append(
-                Happened(history.next_order(), history.window, player.key, happening)
-            )
+            history.happened.append(Happened(history.next_order(), history.window, player.key, happening))
             if isinstance(happening, Confirmed):
                 holders = tuple(
                     name
                     for name, broker in self.brokers.items()
                     if any(id_ == happening.id for id_, _, _ in broker.router.subscription_entries(10_000))
                 )
-                history.confirmations.append(
-                    Confirmation(history.window, player.key, happening.id, holders)
-                )
+                history.confirmations.append(Confirmation(history.window, player.key, happening.id, holders))
 
 
 def tree(names: list[str], shape: str, random: Random) -> list[tuple[str, str]]:
@@ -322,6 +330,3 @@ def tree(names: list[str], shape: str, random: Random) -> list[tuple[str, str]]:
 
 def _edge(a: str, b: str) -> tuple[str, str]:
     return (a, b) if a < b else (b, a)
-
-
-__all__ = ["ClientProcess", "Cluster", "Effect", "Input", "Player", "tree"]

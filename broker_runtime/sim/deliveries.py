@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from broker_runtime.client_core import Acknowledged, Confirmed, Connected, Noticed, Refused
 from broker_runtime.language.messages import Advertisement, Content, Subscription
@@ -65,7 +66,11 @@ class _Asked:
 
     def __init__(self, history: History) -> None:
         self._spans: dict[str, list[tuple[int, int, Subscription]]] = defaultdict(list)
-        ends = {(h.client, h.happening.id): h.order for h in history.happened if isinstance(h.happening, Confirmed)}
+        ends = {
+            (h.client, h.happening.id): h.order
+            for h in history.happened
+            if isinstance(h.happening, Confirmed)
+        }
         for call in history.calls:
             if call.kind == past.SUBSCRIBE:
                 assert isinstance(call.body, Subscription)
@@ -94,12 +99,12 @@ def nothing_missing(history: History) -> Iterator[str]:
             continue
         content: Content = call.body  # type: ignore[assignment]
         for client in settled.subscribers(content, call.window):
-            if not excuses.subscriber(client, call.window) and not excuses.way(call.client, client, call.window):
+            if not excuses.subscriber(client, call.window) and not excuses.way(
+                call.client, client, call.window
+            ):
                 owed[(client, call.window)][call.client].append(call)
     for (client, window), by_publisher in owed.items():
-        missing = [
-            call for calls in by_publisher.values() for call in calls if call.id not in got[client]
-        ]
+        missing = [call for calls in by_publisher.values() for call in calls if call.id not in got[client]]
         if missing:
             yield from _judge(history, client, window, missing, by_publisher, got[client])
 
@@ -222,7 +227,7 @@ class Excuses:
         brokers = way(self._history.tree, clients[publisher].broker, clients[subscriber].broker)
         if self._restarted[window].intersection(brokers):
             return True
-        return any(pair in self._ended[window] for pair in zip(brokers, brokers[1:], strict=False))
+        return any(pair in self._ended[window] for pair in pairwise(brokers))
 
 
 def tangled_windows(history: History) -> set[int]:

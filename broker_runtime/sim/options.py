@@ -20,6 +20,7 @@ class Options:
     covering: Covering = Covering.ACTIVE
     scan_engine: bool = True  # the oracle of the matching room instead of its default
     monitors: bool = False
+    status_every_s: float = 3.0
     dialled_from_both_ends: bool = False
 
     # Bounds and times of the links
@@ -100,6 +101,7 @@ def drawn(seed: int) -> Options:
         covering=random.choice((Covering.OFF, Covering.LAZY, Covering.ACTIVE, Covering.ACTIVE)),
         scan_engine=random.random() < 0.6,
         monitors=random.random() < 0.25,
+        status_every_s=30.0 if tiny else 3.0,  # with a window of one, statuses alone can fill a slow link
         dialled_from_both_ends=random.random() < 0.3,
         window_records=random.choice((1, 2, 3, 5)) if tiny else 64,
         queue_length_max=random.choice((1, 2, 3, 6)) if tiny else 64,
@@ -109,9 +111,9 @@ def drawn(seed: int) -> Options:
         actions=random.randint(12, 40),
         chaos_s=random.choice((0.3, 2.0, 5.0, 8.0)),
         burst_max=random.choice((1, 3, 12)) if tiny else 3,
-        delay_s=random.choice((0.001, 0.01, 0.1)),
-        delay_spread=random.choice((1.0, 5.0, 20.0)),
-        jitter=random.choice((0.0, 0.5, 3.0)),
+        delay_s=random.choice((0.001, 0.005, 0.02)),
+        delay_spread=random.choice((1.0, 4.0, 10.0)),
+        jitter=random.choice((0.0, 0.5, 2.0)),
         frames_grouped=random.choice((0.0, 0.5, 1.0)),
         frame_lost=fault * random.random(),
         frame_repeated=sometimes(0.5, fault * random.random()) * 2,
@@ -125,9 +127,9 @@ def drawn(seed: int) -> Options:
         weight_churn=sometimes(0.5, 1.5),
         weight_hold=sometimes(0.9 if tiny else 0.2, 2.0),
         weight_restart=sometimes(0.1, 0.5) if faulty else 0.0,
-        weight_cycle=sometimes(0.12, 1.0) if brokers > 2 else 0.0,
+        weight_cycle=sometimes(0.2, 1.0) if brokers > 2 else 0.0,
         outage_beyond_expiry=random.choice((0.0, 0.0, 0.3)),
         slow_block=1.0,
-        slow_drop=sometimes(0.5, 1.0),
+        slow_drop=sometimes(0.5, 2.0),
         slow_disconnect=sometimes(0.3, 1.0),
     )

@@ -65,6 +65,8 @@ class Program:
         """Brokers find each other; clients come, and most have something to say."""
         random, options = self.random, self.options
         brokers = list(self.cluster.brokers)
+        if options.weight_cycle and random.random() < 0.7:
+            self._cycle()  # now, before anybody knows the tree: nobody can refuse, and somebody must give way
         if random.random() < 0.5 and not self.cluster.settle():
             return False
         policies = (Policy.BLOCK, Policy.DROP_OLDEST, Policy.DISCONNECT)
@@ -109,9 +111,18 @@ class Program:
         for player in cluster.players.values():
             if player.core.held:
                 cluster.release(player)
-        for name in self._paused_by_control:
-            cluster.command(name, "resume")
         self._paused_by_control.clear()
+        if self.options.monitors:
+            self._resume_until_quiet(cluster.history.window)
+
+    def _resume_until_quiet(self, window: int) -> None:
+        """An order to pause may still be on its way, behind a connection that has to be resumed first."""
+        cluster = self.cluster
+        if cluster.history.window == window:
+            for name, broker in cluster.brokers.items():
+                if broker.paused:
+                    cluster.command(name, "resume")
+            cluster.network.at(cluster.now + 1.0, self._resume_until_quiet, window)
 
     def _end(self) -> bool:
         """Withdraw everything, in any order; only the brokers' own monitors remain."""
@@ -139,9 +150,13 @@ class Program:
         return self.cluster.come(self.random.choice(gone), self.random.choice(list(self.cluster.brokers)))
 
     def _publish(self) -> None:
+        """A burst, of one client or of many."""
         random = self.random
+        player = self._someone()
+        alone = random.random() < 0.5
         for _ in range(random.randint(1, self.options.burst_max)):
-            player = self._someone()
+            if not alone:
+                player = self._someone()
             if player.core.full:
                 continue
             promised = list(player.advertisements.values())
@@ -158,9 +173,17 @@ class Program:
             self.cluster.subscribe(player, wanted)
 
     def _unsubscribe(self) -> None:
+        """With publications around it: what only this one covered must be served without a gap."""
         player = self._someone()
         if player.subscriptions:
+            self._publish_meanwhile()
             self.cluster.unsubscribe(player, self.random.choice(list(player.subscriptions)))
+
+    def _publish_meanwhile(self) -> None:
+        network, options = self.cluster.network, self.options
+        span = options.delay_s * options.delay_spread * options.brokers
+        for _ in range(self.random.randint(0, 4)):
+            network.at(network.now + span * self.random.random(), self._publish)
 
     def _advertise(self) -> None:
         player = self._someone()
@@ -173,6 +196,7 @@ class Program:
     def _unadvertise(self) -> None:
         player = self._someone()
         if player.advertisements:
+            self._publish_meanwhile()
             self.cluster.unadvertise(player, self.random.choice(list(player.advertisements)))
 
     def _churn(self) -> None:

@@ -16,6 +16,7 @@ from broker_runtime.sim.history import BrokerState, SessionState, Told
 if TYPE_CHECKING:
     from broker_runtime.broker import Broker
     from broker_runtime.client_core import ClientCore
+    from broker_runtime.language.messages import Advertisement, Subscription
     from broker_runtime.routing.forwarding import Forwarding
     from broker_runtime.sim.network import Network
 
@@ -117,7 +118,7 @@ def broker_state(broker: Broker) -> BrokerState:
     )
 
 
-def _told(forwarding: Forwarding[object]) -> Told:  # type: ignore[type-arg]
+def _told(forwarding: Forwarding[Advertisement] | Forwarding[Subscription]) -> Told:
     return Told(tuple(forwarding.wanted), tuple(forwarding.told))
 
 

@@ -143,7 +143,7 @@ def decode_handshake(kind: int, body: bytes) -> Handshake:
         raise WireError("TOO_LARGE", f"a handshake frame holds at most {HANDSHAKE_BYTES_MAX} bytes")
     try:
         message: Handshake = decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise WireError("BAD_FRAME", f"{FrameKind(kind).name} does not decode: {error}") from error
     return message
 

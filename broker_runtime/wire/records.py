@@ -36,6 +36,8 @@ RECORD_BYTES_MAX: Final = 1 << 20
 ATTRIBUTES_MAX: Final = ATTRIBUTES_MAX_PER_PUBLICATION
 PREDICATES_MAX: Final = PREDICATES_MAX_PER_MESSAGE
 ID_LENGTH_MAX: Final = 200
+LINKS_MAX: Final = 1_000
+LINK_NUMBER_MAX: Final = 1 << 53  # room to count on: what follows is still a 64-bit number
 _HEAD_LENGTH: Final = Struct(">I")
 _BIG_INTEGER: Final = 1  # extension code; msgpack's own integers end at 64 bits
 _BIG_INTEGER_BYTES_MAX: Final = 4096
@@ -296,6 +298,15 @@ def _id(text: str) -> str:
     return text
 
 
+def _links(state: LinkState) -> LinkState:
+    numbers = (*state.version, *state.links.values())
+    if len(state.links) > LINKS_MAX or not all(0 <= number < LINK_NUMBER_MAX for number in numbers):
+        raise WireError("BAD_RECORD", f"at most {LINKS_MAX} links, versions and stamps below 2**53")
+    if not all(0 < len(name) <= ID_LENGTH_MAX for name in (state.broker, *state.links)):
+        raise WireError("BAD_RECORD", "a broker's id is empty or too long")
+    return state
+
+
 def _filter(body: bytes) -> tuple[str, list[Predicate]]:
     id_, packed = _decode_filter(body)
     if len(packed) > PREDICATES_MAX:
@@ -336,7 +347,7 @@ _READERS: Final[dict[int, Callable[[bytes], Message]]] = {
     int(RecordKind.CONFIRM): lambda body: Confirm(_id(_decode_id(body)[0])),
     int(RecordKind.REFUSE): lambda body: Refuse(*_decode_refuse(body)),
     int(RecordKind.NOTICE): lambda body: Notice(*_decode_notice(body)),
-    int(RecordKind.OVERLAY): _decode_links,
+    int(RecordKind.OVERLAY): lambda body: _links(_decode_links(body)),
 }
 
 

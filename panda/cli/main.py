@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from panda.cli import printing
+from panda.cli.demo import demo
 from panda.cli.exits import Exit
 from panda.cli.version import version
 
@@ -41,6 +42,7 @@ def _panda(
     pass
 
 
+app.command()(demo)
 app.command()(version)
 
 

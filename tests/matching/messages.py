@@ -48,7 +48,7 @@ def predicates(draw: st.DrawFn, attribute: str, variables: bool) -> Predicate:
         return predicate(attribute, op, draw(st.sampled_from(Type)))
     if op is Op.IN:
         domain = draw(st.sampled_from((NUMBERS, STRINGS, DATES, BOOLEANS)))
-        return predicate(attribute, op, tuple(draw(st.lists(st.sampled_from(domain), min_size=1, max_size=4))))
+        return predicate(attribute, op, draw(st.lists(st.sampled_from(domain), min_size=1, max_size=4)))
     if op in (Op.PREFIX, Op.POSTFIX, Op.CONTAINS):
         return predicate(attribute, op, draw(strings))
     if op is DIVISIBLE:

@@ -24,10 +24,10 @@ ENGINES: dict[str, Callable[[], Engine]] = {
     "counting": CountingEngine,
     "default": default_engine,
     "rows at once": lambda: BitRowEngine(Sizes(list_records_max=0)),
-    "tiny blocks": lambda: BitRowEngine(Sizes(0, 2, 2, 1000)),
-    "no exact cells": lambda: BitRowEngine(Sizes(0, 4, 0, 1000)),
-    "everything hashed": lambda: BitRowEngine(Sizes(1, 3, 1, 1)),
-    "some hashed": lambda: BitRowEngine(Sizes(2, 3, 3, 3)),
+    "tiny blocks": lambda: BitRowEngine(Sizes(0, 2, 1, 2, 1000, 3)),
+    "no exact cells": lambda: BitRowEngine(Sizes(0, 4, 1, 0, 1000, 1)),
+    "everything hashed": lambda: BitRowEngine(Sizes(1, 3, 1, 1, 1, 2)),
+    "some hashed": lambda: BitRowEngine(Sizes(2, 3, 1, 3, 3, 1)),
 }
 
 ORDINARY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

@@ -1,0 +1,198 @@
+"""Decides which stored advertisements concern a subscription, an advertisement or a publication.
+
+It never routes by them. An advertisement promises no attribute but its own, so its questions read attribute
+sets the other way round than those about subscriptions; partitions and ledgers are the same. An attribute
+that an advertisement constrains to nothing counts as not promised. Keys come out in the order of partition
+and line of the ledger; among few advertisements, `inducing` keeps the order of addition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Generic
+
+from broker_runtime.language.constraints import constraint_of
+from broker_runtime.language.messages import CLASS, Advertisement, Content, Subscription
+from broker_runtime.language.predicates import Op, Predicate
+from broker_runtime.language.values import KIND_BY_CLASS, is_nan
+from broker_runtime.matching.block import Record
+from broker_runtime.matching.engine import K
+from broker_runtime.matching.ledger import Comparison, Mask, Page
+from broker_runtime.matching.partition import DEFAULT_SIZES, Partition, Root, Sizes
+from broker_runtime.matching.questions import (
+    Question,
+    Rules,
+    Table,
+    admitted,
+    all_of_theirs,
+    in_use,
+    included_in,
+)
+from broker_runtime.matching.rules import Rule, RuleBook, rules_of
+
+INDUCING_SCAN_MAX = 64
+
+
+class AdvertisementIndex(Generic[K]):
+    def __init__(self, sizes: Sizes = DEFAULT_SIZES) -> None:
+        self._records: dict[K, Record] = {}
+        self._rules = RuleBook()
+        self._root = Root(sizes)
+        self._silent: dict[K, None] = {}  # no class will do, so they promise nothing
+
+    def add(self, key: K, advertisement: Advertisement) -> None:
+        if key in self._records:
+            raise ValueError(f"key {key!r} is stored already")
+        rules = tuple(rule for rule in self._rules.take(advertisement) if not rule.constraint.empty)
+        plain = all(rule.plain for rule in rules)
+        record = self._records[key] = Record(key, advertisement, rules, plain)
+        if any(rule.attribute == CLASS for rule in rules):
+            self._root.place(record)
+        else:
+            self._silent[key] = None
+
+    def remove(self, key: K) -> None:
+        record = self._records.pop(key)
+        if key in self._silent:
+            del self._silent[key]
+        else:
+            record.partition.drop(record)
+        self._rules.release(record.message)
+
+    def get(self, key: K) -> Advertisement | None:
+        record = self._records.get(key)
+        return None if record is None else record.message
+
+    def overlapping(self, subscription: Subscription) -> list[K]:
+        rules = rules_of(subscription)
+        if any(rule.constraint.empty for rule in rules.values()):
+            return []
+        return Promising(subscription, rules).answer(self._root)
+
+    def covering(self, advertisement: Advertisement) -> list[K]:
+        rules = _promised(advertisement)
+        if CLASS not in rules:
+            return list(self._records)
+        return PromisingAll(advertisement, rules).answer(self._root)
+
+    def covered(self, advertisement: Advertisement) -> list[K]:
+        rules = _promised(advertisement)
+        found = list(self._silent)
+        if CLASS not in rules:
+            return found
+        return found + PromisedBy(advertisement, rules).answer(self._root)
+
+    def inducing(self, content: Content) -> list[K]:
+        if CLASS not in content:
+            return []
+        if len(self._records) <= INDUCING_SCAN_MAX:
+            return [key for key, record in self._records.items() if record.message.induces(content)]
+        return Inducing(content).answer(self._root)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._records
+
+
+def _promised(advertisement: Advertisement) -> Rules:
+    return {name: rule for name, rule in rules_of(advertisement).items() if not rule.constraint.empty}
+
+
+class Promising(Question):
+    """Which advertisements overlap this subscription?"""
+
+    def __init__(self, asked: Subscription, rules: Rules) -> None:
+        super().__init__(asked.predicates, rules)
+        self._asked = asked
+
+    def _children(self, rule: Rule | None, table: Table) -> Iterable[Partition]:
+        return admitted(rule, table)
+
+    def _sift(self, page: Page, asked: list[Comparison]) -> Mask | None:
+        if not all(each.known(page) for each in asked):
+            return None
+        good = in_use(page)
+        for each in asked:
+            good &= each.meeting(page)
+        return good
+
+    def _compared(self, record: Record, rules: Rules) -> bool:
+        theirs = {rule.attribute: rule for rule in record.rules}
+        return all(name in theirs and rule.meets(theirs[name]) for name, rule in rules.items())
+
+    def _related(self, stored: Any) -> bool:
+        return bool(stored.overlaps(self._asked))
+
+
+class PromisingAll(Question):
+    """Which advertisements cover this one?"""
+
+    def __init__(self, asked: Advertisement, rules: Rules) -> None:
+        super().__init__(asked.predicates, rules)
+        self._asked = asked
+
+    def _children(self, rule: Rule | None, table: Table) -> Iterable[Partition]:
+        return table.values() if rule is None else included_in(rule, table)
+
+    def _sift(self, page: Page, asked: list[Comparison]) -> Mask | None:
+        if not all(each.known(page) for each in asked):
+            return None
+        good = in_use(page)
+        for each in asked:
+            good &= each.including(page)
+        return good
+
+    def _compared(self, record: Record, rules: Rules) -> bool:
+        theirs = {rule.attribute: rule for rule in record.rules}
+        return all(name in theirs and theirs[name].includes(rule) for name, rule in rules.items())
+
+    def _related(self, stored: Any) -> bool:
+        return bool(stored.covers(self._asked))
+
+
+class PromisedBy(Question):
+    """Which advertisements does this one cover?"""
+
+    def __init__(self, asked: Advertisement, rules: Rules) -> None:
+        super().__init__(asked.predicates, rules)
+        self._asked = asked
+
+    def _children(self, rule: Rule | None, table: Table) -> Iterable[Partition]:
+        return () if rule is None else admitted(rule, table)
+
+    def _sift(self, page: Page, asked: list[Comparison]) -> Mask | None:
+        return all_of_theirs(page, [each.included(page) for each in asked if each.known(page)])
+
+    def _compared(self, record: Record, rules: Rules) -> bool:
+        for rule in record.rules:
+            ours = rules.get(rule.attribute)
+            if ours is None or not ours.includes(rule):
+                return False
+        return True
+
+    def _related(self, stored: Any) -> bool:
+        return self._asked.covers(stored)
+
+
+class Inducing(PromisingAll):
+    """Under which advertisements may this be published?
+
+    A publication is asked about as the equalities that it satisfies. A NaN satisfies none, so what carries
+    one is verified.
+    """
+
+    def __init__(self, content: Content) -> None:
+        equalities = [
+            Predicate(name, Op.EQ, value, KIND_BY_CLASS[value.__class__])
+            for name, value in content.items()
+            if not is_nan(value)
+        ]
+        rules = {each.attribute: Rule(each.attribute, constraint_of((each,))) for each in equalities}
+        Question.__init__(self, equalities, rules)
+        self._plain = self._plain and len(rules) == len(content)
+        self._content = content
+
+    def _related(self, stored: Any) -> bool:
+        return bool(stored.induces(self._content))

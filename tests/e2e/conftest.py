@@ -1,0 +1,3 @@
+from tests.support.processes import processes
+
+__all__ = ["processes"]

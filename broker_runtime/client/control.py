@@ -23,7 +23,7 @@ from broker_runtime.language.values import Type, Value
 if TYPE_CHECKING:
     from broker_runtime.client.connection import Client
 
-CONTROL_ATTRIBUTES: Final = ("request", "kind", "text")
+CONTROL_ATTRIBUTES: Final = ("request", "kind", "text", "peer")
 ASK_AGAIN_MIN_S: Final = 0.05
 ASK_AGAIN_MAX_S: Final = 1.0
 
@@ -78,7 +78,7 @@ class ControlDesk:
     ) -> BrokerInfo:
         for name in fields:
             if name not in CONTROL_ATTRIBUTES:
-                raise ValueError(f"a command has no field {name!r}; it may have kind and text")
+                raise ValueError(f"a command has no field {name!r}; it may have kind, text and peer")
         try:
             async with asyncio.timeout(timeout_s):
                 await self._reach(broker)

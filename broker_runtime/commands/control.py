@@ -12,9 +12,10 @@ from broker_runtime.commands.exits import Exit, Refusal
 from broker_runtime.commands.monitor import HEADER, status_text
 from broker_runtime.commands.shapes import content_data
 
-COMMANDS = ("info", "tables", "pause", "resume", "shutdown", "inject")
+COMMANDS = ("info", "tables", "pause", "resume", "shutdown", "cut", "inject")
 KINDS = ("publish", "advertise", "subscribe", "unadvertise", "unsubscribe")
 EXAMPLE = """python -m broker_runtime control pause Bob -b 127.0.0.1:10000
+python -m broker_runtime control cut Bob --peer Carol -b 127.0.0.1:10000
 python -m broker_runtime control inject Bob publish "[class,'STOCK'],[price,20]" -b 127.0.0.1:10000"""
 
 
@@ -26,6 +27,7 @@ def run(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("kind", nargs="?", choices=KINDS, help="of an injected message")
     parser.add_argument("text", nargs="?", default="", help="the message, or the id to withdraw")
+    parser.add_argument("--peer", default="", metavar="ID", help="whose connection to cut")
     parser.add_argument(
         "--timeout", type=reader(readers.seconds), default=10.0, metavar="S", help="for the answer (10 s)"
     )
@@ -33,11 +35,15 @@ def run(arguments: Sequence[str]) -> int:
     found = parse(parser, arguments)
     if (found.command == "inject") != bool(found.kind and found.text):
         raise Refusal("inject, and nothing else, takes BROKER KIND TEXT")
+    if (found.command == "cut") != bool(found.peer):
+        raise Refusal("cut, and nothing else, takes --peer ID")
     return run_async(_control(found))
 
 
 async def _control(arguments: argparse.Namespace) -> int:
     fields = {"kind": arguments.kind, "text": arguments.text} if arguments.kind else {}
+    if arguments.peer:
+        fields["peer"] = arguments.peer
     async with client_of(arguments) as client:
         broker = arguments.target or client.broker
         answer = await client.control(broker, arguments.command, timeout_s=arguments.timeout, **fields)

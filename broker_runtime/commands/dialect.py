@@ -16,9 +16,11 @@ from broker_runtime.commands.options import HELP, Option, Reading, read_argument
 from broker_runtime.language.parsing import parse_subscription
 from broker_runtime.language.problems import LanguageError
 
-START_SCRIPTS: Final = {"startbroker": "broker", "startsqpublisher": "sqpublisher"} | {
-    "startsqsubscriber": "sqsubscriber",
+START_SCRIPTS: Final = {
+    "startbroker": "broker",
     "startclient": "client",
+    "startsqpublisher": "sqpublisher",
+    "startsqsubscriber": "sqsubscriber",
 }
 COVERINGS: Final = ("off", "lazy", "active")
 LEVELS: Final = ("off", "error", "info", "debug")
@@ -191,6 +193,11 @@ class BrokerWords:
     listen: Address
     neighbours: tuple[str, ...]
     values: Mapping[str, Any]
+
+
+def word_of(command: str) -> str | None:
+    """The word that a start script stands for: `bin/startbroker` and `startSQpublisher.sh` alike."""
+    return START_SCRIPTS.get(command.rpartition("/")[2].removesuffix(".sh").lower())
 
 
 def read_client(word: str, arguments: Iterable[str]) -> Reading:

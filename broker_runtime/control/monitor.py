@@ -179,6 +179,7 @@ class Monitor:
             "pause": lambda content, payload, now: self._pause(),
             "resume": lambda content, payload, now: self._resume(),
             "shutdown": lambda content, payload, now: b"",
+            "cut": lambda content, payload, now: self._cut(str(content.get("peer", "")), now),
             "inject": self._inject,
         }
 
@@ -190,18 +191,31 @@ class Monitor:
         self._broker.resume()
         return b""
 
+    def _cut(self, peer: str, now: float) -> bytes:
+        session = self._broker.endpoint.sessions.get(peer)
+        if session is None:
+            raise ValueError(f"{peer!r} is no neighbour or client of {self._broker.id}")
+        self._broker.endpoint.cut(session, now)
+        return b""
+
     def _tables(self) -> bytes:
-        """Routing tables and links as JSON, cut off at a number of entries (O4)."""
+        """Routing tables and links as JSON, as many entries of each as fit into a record (O4)."""
+        entries_max = TABLE_ENTRIES_MAX
+        while len(tables := self._tables_of(entries_max)) > self._broker.settings.link.record_bytes_max // 2:
+            entries_max //= 2
+        return tables
+
+    def _tables_of(self, entries_max: int) -> bytes:
         broker = self._broker
         return msgspec.json.encode(
             {
                 "advertisements": [
                     {"id": id_, "hop": hop, "text": print_advertisement(body)}
-                    for id_, hop, body in broker.router.advertisement_entries(TABLE_ENTRIES_MAX)
+                    for id_, hop, body in broker.router.advertisement_entries(entries_max)
                 ],
                 "subscriptions": [
                     {"id": id_, "hop": hop, "text": print_subscription(body)}
-                    for id_, hop, body in broker.router.subscription_entries(TABLE_ENTRIES_MAX)
+                    for id_, hop, body in broker.router.subscription_entries(entries_max)
                 ],
                 "links": [
                     {

@@ -262,6 +262,13 @@ class Endpoint:
         else:
             self.end(session, error.code, now)
 
+    def cut(self, session: Session, now: float) -> None:
+        """Break the connection, not the session: what a failing network does, done on purpose."""
+        conn = self._connections.get(session.connection) if session.connection is not None else None
+        if conn is None:
+            raise ValueError(f"{session.peer} is not connected")
+        self._break(conn, "cut", now)
+
     def end(self, session: Session, reason: str, now: float) -> None:
         """The session is over; a later hello starts afresh."""
         if session.ended:

@@ -193,7 +193,7 @@ class Session:
         self.expires_at: float | None = None
         self.ended = False
         self.ack_due = False
-        self.ack_held_at: int | None = None
+        self.ack_held_at: tuple[int, int] | None = None
         self.blocked_on: dict[str, Session] = {}  # destinations that this peer's input waits for
         self.blocking: dict[str, Session] = {}  # peers whose input waits for this destination
         self.records_in = 0
@@ -207,7 +207,7 @@ class Session:
     def taken(self) -> tuple[int, int]:
         """What is acknowledged: nothing from a refused record on, until its refusal is on its way."""
         if self.ack_held_at is not None:
-            return (self.ack_held_at, self.control.taken)
+            return self.ack_held_at
         return (self.data.taken, self.control.taken)
 
     @property
@@ -243,7 +243,7 @@ class Session:
         """Queue a refusal; the acknowledgement of what it refuses must not overtake it."""
         self.offer(DATA_LANE, record)
         if self.ack_held_at is None:
-            self.ack_held_at = self.data.taken
+            self.ack_held_at = (self.data.taken, self.control.taken)
 
     def accept(self, lane: Lane, first: int, body: bytes) -> int | None:
         """Where the records that are new begin, or None when a frame is missing before this one."""

@@ -36,6 +36,7 @@ WRITE_BUFFER_BYTES_MAX: Final = 16 << 20
 CONNECTIONS_MAX: Final = 10_000
 DIAL_TIMEOUT_S: Final = 5.0
 LOG_FLUSH_S: Final = 0.2
+GOODBYE_S: Final = 2.0
 
 
 class Core(Protocol):
@@ -48,6 +49,7 @@ class Wire(asyncio.Protocol):
     def __init__(self, shell: Shell, address: str = "") -> None:
         self._shell = shell
         self._address = address
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._reader = FrameReader()
         self.id = 0
         self.transport: asyncio.Transport
@@ -74,6 +76,8 @@ class Wire(asyncio.Protocol):
         self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if not self.gone.done():
+            self.gone.set_result(None)
         if self.id:
             self._shell.forget(self, str(exc) if exc else "closed by the peer")
 
@@ -89,6 +93,7 @@ class Shell:
         self._after = after
         self._wires: dict[int, Wire] = {}
         self._next_id = 0
+        self._leaving: dict[int, Wire] = {}  # closed, with something still to send
         self._timer: asyncio.TimerHandle | None = None
         self._dials: set[asyncio.Task[None]] = set()
         self._flush_timer: asyncio.TimerHandle | None = None
@@ -134,7 +139,7 @@ class Shell:
         elif isinstance(effect, Close):
             wire = self._wires.pop(effect.connection, None)
             if wire is not None:
-                wire.transport.close()
+                self._hang_up(wire)
         elif isinstance(effect, Dial):
             task = self._loop.create_task(self._dial(effect.address))
             self._dials.add(task)
@@ -169,8 +174,18 @@ class Shell:
                 timer.cancel()
         for task in list(self._dials):
             task.cancel()
-        for wire in list(self._wires.values()):
-            wire.transport.close()
+        for wire in self._wires.values():
+            self._hang_up(wire)
         self._wires.clear()
         await asyncio.gather(*self._dials, return_exceptions=True)
+        if self._leaving:
+            await asyncio.wait([wire.gone for wire in self._leaving.values()], timeout=GOODBYE_S)
+        for wire in list(self._leaving.values()):
+            wire.transport.abort()
         self._log.close()
+
+    def _hang_up(self, wire: Wire) -> None:
+        """Close once everything written has left; `close` waits for that."""
+        self._leaving[wire.id] = wire
+        wire.gone.add_done_callback(lambda _: self._leaving.pop(wire.id, None))
+        wire.transport.close()

@@ -48,12 +48,13 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(start: int, count: int, jobs: int) -> int:
     began = told = time.monotonic()
     failed: list[Outcome] = []
-    done = events = published = delivered = 0
+    done = events = published = delivered = owed = 0
     for outcome in _outcomes(range(start, start + count), jobs):
         done += 1
         events += outcome.events
         published += outcome.published
         delivered += outcome.delivered
+        owed += outcome.owed
         if outcome.problems:
             failed.append(outcome)
             print(f"seed {outcome.seed}: {outcome.problems[0]}", file=sys.stderr)
@@ -62,7 +63,7 @@ def _run(start: int, count: int, jobs: int) -> int:
             print(f"{done} of {count} seeds, {len(failed)} failed", file=sys.stderr)
     seconds = time.monotonic() - began
     print(
-        f"{done} seeds, {events} events, {published} published, {delivered} delivered,"
+        f"{done} seeds, {events} events, {published} published, {delivered} delivered ({owed} owed),"
         f" {len(failed)} failed, {seconds:.0f} s"
     )
     for outcome in sorted(failed, key=lambda each: each.seed):
@@ -83,7 +84,7 @@ def _replay(seed: int, traced: bool) -> int:
     outcome = execute(seed, trace=print if traced else None)
     print(
         f"seed {seed}: {outcome.events} events in {outcome.virtual_s:.1f} s of virtual time,"
-        f" {outcome.published} published, {outcome.delivered} delivered"
+        f" {outcome.published} published, {outcome.delivered} delivered ({outcome.owed} owed)"
     )
     for problem in outcome.problems:
         print(problem)

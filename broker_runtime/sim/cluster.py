@@ -109,6 +109,8 @@ class Cluster:
             id=name,
             address=name,
             neighbours=tuple(dialled),
+            token=options.token,
+            log_every=options.log_every,
             incarnation=str(boot),
             boot=boot,
             covering=options.covering,
@@ -153,6 +155,7 @@ class Cluster:
         settings = ClientSettings(
             id=id_,
             address=broker,
+            token=self.options.token,
             incarnation=str(incarnation),
             policy=policy,
             queue_length_max=queue,

@@ -84,14 +84,15 @@ class _Asked:
         )
 
 
-def nothing_missing(history: History) -> Iterator[str]:
+Owed = dict[tuple[str, int], dict[str, list[Call]]]  # subscriber and window → publisher → publications
+
+
+def owed_deliveries(history: History) -> Owed:
+    """What must have arrived, in the order of publication."""
     excuses = Excuses(history)
-    got: dict[str, set[str]] = defaultdict(set)
-    for arrival in history.arrivals:
-        got[arrival.client].add(arrival.id)
     settled = Settled(history)
     acknowledged = _acknowledged(history)
-    owed: dict[tuple[str, int], dict[str, list[Call]]] = defaultdict(lambda: defaultdict(list))
+    owed: Owed = defaultdict(lambda: defaultdict(list))
     for call in history.calls:
         if call.kind != past.PUBLISH or call.id not in acknowledged:
             continue
@@ -99,11 +100,17 @@ def nothing_missing(history: History) -> Iterator[str]:
             continue
         content: Content = call.body  # type: ignore[assignment]
         for client in settled.subscribers(content, call.window):
-            if not excuses.subscriber(client, call.window) and not excuses.way(
-                call.client, client, call.window
-            ):
+            excused = excuses.subscriber(client, call.window)
+            if not excused and not excuses.way(call.client, client, call.window):
                 owed[(client, call.window)][call.client].append(call)
-    for (client, window), by_publisher in owed.items():
+    return owed
+
+
+def nothing_missing(history: History) -> Iterator[str]:
+    got: dict[str, set[str]] = defaultdict(set)
+    for arrival in history.arrivals:
+        got[arrival.client].add(arrival.id)
+    for (client, window), by_publisher in owed_deliveries(history).items():
         missing = [call for calls in by_publisher.values() for call in calls if call.id not in got[client]]
         if missing:
             yield from _judge(history, client, window, missing, by_publisher, got[client])
@@ -129,15 +136,17 @@ def _judge(
     )
     if len(missing) > told:
         yield f"{text}, and was told of {told} dropped"
-    # The last to come is never the oldest. It is the last of its publisher, if all that came is owed.
-    everything = [c for c in history.calls if c.kind == past.PUBLISH and c.window == window]
-    owed = {call.id for calls in by_publisher.values() for call in calls}
+    # The last to come is never the oldest. It is the last of its publisher, of those that may have come.
+    refused = {h.happening.id for h in history.happened if isinstance(h.happening, Refused)}
     settled = Settled(history)
-    others = any(
-        c.id not in owed and client in settled.subscribers(c.body, window, ever=True)  # type: ignore[arg-type]
-        for c in everything
-    )
-    if not others and not any(calls[-1].id in got for calls in by_publisher.values()):
+    last: dict[str, str] = {}
+    for call in history.calls:
+        if call.kind == past.PUBLISH and call.window == window and call.id not in refused:
+            content: Content = call.body  # type: ignore[assignment]
+            if client in settled.subscribers(content, window, ever=True):
+                last[call.client] = call.id
+    owed = {call.id for calls in by_publisher.values() for call in calls}
+    if all(id_ in owed and id_ not in got for id_ in last.values()):
         yield f"{text}: the newest were dropped"
 
 

@@ -8,6 +8,7 @@ from random import Random
 
 from broker_runtime.sim.checkers import check
 from broker_runtime.sim.cluster import Cluster
+from broker_runtime.sim.deliveries import owed_deliveries
 from broker_runtime.sim.history import History
 from broker_runtime.sim.network import Trace
 from broker_runtime.sim.options import Options, drawn
@@ -21,6 +22,7 @@ class Outcome:
     events: int
     published: int
     delivered: int
+    owed: int  # deliveries that the oracle insisted on
     virtual_s: float
 
 
@@ -44,5 +46,6 @@ def execute(seed: int, options: Options | None = None, trace: Trace | None = Non
 def outcome(seed: int, cluster: Cluster, problems: list[str]) -> Outcome:
     history: History = cluster.history
     published = sum(call.kind == "publish" for call in history.calls)
+    owed = sum(len(calls) for each in owed_deliveries(history).values() for calls in each.values())
     network = cluster.network
-    return Outcome(seed, problems, network.events, published, len(history.arrivals), network.now)
+    return Outcome(seed, problems, network.events, published, len(history.arrivals), owed, network.now)

@@ -22,6 +22,8 @@ class Options:
     monitors: bool = False
     status_every_s: float = 3.0
     dialled_from_both_ends: bool = False
+    token: str = ""
+    log_every: int = 0
 
     # Bounds and times of the links
     window_records: int = 64
@@ -103,6 +105,8 @@ def drawn(seed: int) -> Options:
         monitors=random.random() < 0.25,
         status_every_s=30.0 if tiny else 3.0,  # with a window of one, statuses alone can fill a slow link
         dialled_from_both_ends=random.random() < 0.3,
+        token="open sesame" if random.random() < 0.2 else "",
+        log_every=random.choice((0, 0, 0, 1, 3)),
         window_records=random.choice((1, 2, 3, 5)) if tiny else 64,
         queue_length_max=random.choice((1, 2, 3, 6)) if tiny else 64,
         frame_bytes=random.choice((64, 200, 4096)),

@@ -72,3 +72,29 @@ async def test_a_brokers_refusal_is_an_error(brokers: LocalBrokers) -> None:
             await c.control("A", "info", colour="red")
         with pytest.raises(NoAnswer, match="Zed did not answer"):
             await c.control("Zed", "info", timeout_s=0.2)
+
+
+async def test_a_link_that_is_cut_while_publications_flow_loses_and_repeats_nothing(
+    brokers: LocalBrokers,
+) -> None:
+    await chain(brokers)
+    async with connect(brokers.addresses["A"], "P") as p, connect(brokers.addresses["C"], "S") as s:
+        await p.control("C", "info")
+        sub = await s.subscribe(EVERY_STOCK)
+        await p.advertise(STOCK)
+        await p.settle()
+        for n in range(300):
+            p.publish_soon(stock(n + 1))
+            if n % 100 == 50:
+                await p.control("B", "cut", peer="C")
+                await p.control("C", "info")  # the answer comes when the link has resumed
+        await p.flush()
+        assert [(await sub.get(5)).content["price"] for _ in range(300)] == list(range(1, 301))
+        assert sub.waiting == 0
+
+
+async def test_only_what_is_connected_can_be_cut(brokers: LocalBrokers) -> None:
+    await brokers.start("A")
+    async with connect(brokers.addresses["A"], "P") as p:
+        with pytest.raises(ControlFailed, match="no neighbour or client of A"):
+            await p.control("A", "cut", peer="Z")

@@ -7,7 +7,7 @@ import pytest
 from broker_runtime.addresses import Address
 from broker_runtime.broker import BrokerSettings
 from broker_runtime.commands.broker import broker_settings
-from broker_runtime.commands.dialect import BROKER, TABLES, BrokerWords, broker_words, read_client
+from broker_runtime.commands.dialect import BROKER, TABLES, BrokerWords, broker_words, read_client, word_of
 from broker_runtime.commands.exits import Refusal
 from broker_runtime.commands.options import read_arguments, read_mapping
 from broker_runtime.commands.readers import split_outside
@@ -136,3 +136,8 @@ def test_subscriptions_are_split_outside_of_quotes_and_brackets_only() -> None:
     assert read_client("sqsubscriber", line).values["subscriptions"] == ("[class,eq,'A/B']", "[class,eq,'C']")
     wrong = read_client("sqsubscriber", [*line[:-1], "[class,eq]"]).problems
     assert "^" in wrong[0]
+
+
+def test_start_scripts_stand_for_words_in_both_dialects() -> None:
+    commands = ["startbroker.sh", "bin/startbroker", "startSQpublisher.sh", "./startSQsubscriber.sh", "sleep"]
+    assert [word_of(c) for c in commands] == ["broker", "broker", "sqpublisher", "sqsubscriber", None]

@@ -38,11 +38,11 @@ def order(world: World, player: Player, broker: str, command: str, more: str = "
 def test_every_broker_answers_when_all_are_asked() -> None:
     world = World("B1-B2 B2-B3", monitors=True)
     replies = order(world, operator(world, "B1"), "*", "info")
-    assert {each.content["broker"]: each.content["neighbours"] for each in replies} == {
-        "B1": "B2:up",
-        "B2": "B3:up,B1:up",
-        "B3": "B2:up",
-    } or {each.content["broker"] for each in replies} == {"B1", "B2", "B3"}
+    assert {each.content["broker"]: each.content["neighbour_count"] for each in replies} == {
+        "B1": 1,
+        "B2": 2,
+        "B3": 1,
+    }
     assert all(each.content["state"] == "running" for each in replies)
 
 
@@ -94,7 +94,9 @@ def test_a_traced_publication_is_reported_by_every_broker_on_its_way() -> None:
     traced = publisher.core.publish({"class": "stock", "n": 1}, world.network.now, trace=True)
     world.network.carry_out(publisher.node, publisher.core.flush())
     world.run(1.0)
-    reports = [each.content for each in world.told(boss, Notification) if each.content["class"] == "BROKER_TRACE"]
+    reports = [
+        each.content for each in world.told(boss, Notification) if each.content["class"] == "BROKER_TRACE"
+    ]
     ways = {(each["broker"], each["from"], each["to"]) for each in reports if each["id"] == traced}
     assert ways == {("B1", "p", "B2"), ("B2", "B1", "B3"), ("B3", "B2", "s")}
 

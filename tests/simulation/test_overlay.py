@@ -1,6 +1,6 @@
 """The overlay stays without cycles, whoever asks for which link and when."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 
@@ -18,7 +18,6 @@ def test_a_link_that_would_close_a_cycle_is_refused_and_the_way_is_named() -> No
     assert world.logged(
         "a link B1–B3 would close a cycle with B1 – B2 – B3; this overlay has to stay without cycles"
     )
-    assert not world.logged("link_up {'peer': 'B3', 'resumed': False}\nB1")
     world.checked()
     assert world.cluster.history.quiet[-1]["B1"].edges == (("B1", "B2"), ("B2", "B3"))
 
@@ -40,7 +39,7 @@ def test_two_links_that_close_a_cycle_at_once_lose_one_of_them() -> None:
 @pytest.mark.parametrize("shape", ["chain", "star"])
 def test_all_links_at_once_end_as_a_tree_that_delivers(shape: str) -> None:
     names = ["B1", "B2", "B3", "B4", "B5"]
-    links = " ".join(f"{b}-{a if shape == 'chain' else 'B1'}" for a, b in zip(names, names[1:], strict=False))
+    links = " ".join(f"{b}-{a if shape == 'chain' else 'B1'}" for a, b in pairwise(names))
     world = World(links)
     world.cluster.history.extra_links = True
     for a, b in world.cluster.edges:  # take the tree apart, and ask for every link there is
@@ -61,7 +60,7 @@ def test_all_links_at_once_end_as_a_tree_that_delivers(shape: str) -> None:
 def test_a_link_that_is_not_wanted_any_more_does_not_come_up_later() -> None:
     """The command to disconnect finds a dial on its way, or a handshake not finished."""
     for moment in (0.0, 0.05, 0.12, 0.17, 0.22):
-        world = World("B1 B2", delay_s=0.05, jitter=0.0) if moment < 0 else World("B2-B1", delay_s=0.05)
+        world = World("B2-B1", delay_s=0.05)
         world.cluster.command("B2", "disconnect", "B1")
         world.run(1.0)
         world.cluster.command("B2", "connect", "B1")

@@ -46,10 +46,9 @@ def test_back_pressure_reaches_the_publisher() -> None:
 
 def test_one_slow_subscriber_does_not_reorder_what_another_gets() -> None:
     world = World("B1-B2 B2-B3", **TINY)
-    publisher, subscriber = pair(world, Policy.BLOCK)
     quick = world.client("q", "B1")
     world.subscribe(quick, ALL)
-    world.run(1.0)
+    publisher, subscriber = pair(world, Policy.BLOCK)
     published = flood(world, publisher, 40)
     world.cluster.release(subscriber)
     world.calm()

@@ -93,7 +93,9 @@ def test_withdrawing_an_advertisement_takes_the_subscriptions_back() -> None:
     ("covering", "told"),
     [(Covering.OFF, ["narrow", "wide"]), (Covering.LAZY, ["narrow", "wide"]), (Covering.ACTIVE, ["wide"])],
 )
-def test_what_a_neighbour_is_told_when_a_wider_subscription_comes(covering: Covering, told: list[str]) -> None:
+def test_what_a_neighbour_is_told_when_a_wider_subscription_comes(
+    covering: Covering, told: list[str]
+) -> None:
     world = World("B1-B2", covering=covering)
     publisher, subscriber = world.client("p", "B1"), world.client("s", "B2")
     world.advertise(publisher, STOCK)
@@ -184,7 +186,9 @@ def test_unadvertised_publications_are_refused_and_go_nowhere() -> None:
         world.publish(publisher, "[class,'stock'],[price,101]"),  # beyond the promised range
         world.publish(publisher, "[class,'stock'],[price,5],[volume,1]"),  # an attribute not promised
         world.publish(publisher, "[class,'alarm'],[price,5]"),
-        world.publish(subscriber, "[class,'stock'],[price,5]"),  # another client's advertisement does not help
+        world.publish(
+            subscriber, "[class,'stock'],[price,5]"
+        ),  # another client's advertisement does not help
     ]
     allowed = world.publish(publisher, "[class,'stock']")  # promised attributes may be left out
     world.calm()

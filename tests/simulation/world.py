@@ -12,7 +12,6 @@ from broker_runtime.sim.checkers import check
 from broker_runtime.sim.cluster import Cluster, Player
 from broker_runtime.sim.options import Options
 
-
 H = TypeVar("H", bound=Happening)
 
 

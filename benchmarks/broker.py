@@ -31,7 +31,9 @@ from broker_runtime.wire.records import Advertise, Subscribe
 
 _spawn = multiprocessing.get_context("spawn")
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
-ADVERTISEMENT = "[class,eq,'STOCK'],[symbol,isPresent,@STRING],[price,>,0.0],[volume,>=,0],[note,isPresent,@STRING]"
+ADVERTISEMENT = (
+    "[class,eq,'STOCK'],[symbol,isPresent,@STRING],[price,>,0.0],[volume,>=,0],[note,isPresent,@STRING]"
+)
 RECORD_BYTES = len(publications("P:bench")[0])
 
 
@@ -195,19 +197,21 @@ def broker_rate(
 def relay_rate(name: str, decoding: bool, connections: int, seconds: float) -> Rate:
     record = publications("P:bench")[0]
     batch = record * 250
-    with _process(_serve_relay, decoding) as (port, pid):
-        with _subscribers(_relay_subscriber, port, connections, len(record)) as count:
-            publisher = socket.create_connection(("127.0.0.1", port))
-            publisher.sendall(b"P" + batch)
-            _settled(count, 250 * connections)
-            cpu, began, published = _cpu_s(pid), time.perf_counter(), 250
-            while time.perf_counter() - began < seconds:
-                publisher.sendall(batch)
-                published += 250
-            _settled(count, published * connections)
-            took = time.perf_counter() - began
-            used = _cpu_s(pid) - cpu
-            publisher.close()
+    with (
+        _process(_serve_relay, decoding) as (port, pid),
+        _subscribers(_relay_subscriber, port, connections, len(record)) as count,
+    ):
+        publisher = socket.create_connection(("127.0.0.1", port))
+        publisher.sendall(b"P" + batch)
+        _settled(count, 250 * connections)
+        cpu, began, published = _cpu_s(pid), time.perf_counter(), 250
+        while time.perf_counter() - began < seconds:
+            publisher.sendall(batch)
+            published += 250
+        _settled(count, published * connections)
+        took = time.perf_counter() - began
+        used = _cpu_s(pid) - cpu
+        publisher.close()
     return Rate(name, published / took, published * connections / took, used / published * 1e6)
 
 
@@ -357,8 +361,16 @@ def _report(rates: list[Rate], latencies: list[Latency]) -> None:
             by_name["broker 10,000 subs, 10 match"].deliveries_per_s / plain.messages_per_s,
             1.0,
         ),
-        ("1→100: deliveries against 1→1", by_name["broker 1→100"].deliveries_per_s / plain.messages_per_s, 5.0),
-        ("one in flight: relay's p50 × 3 against broker's", 3 * latencies[0].p50_us / latencies[2].p50_us, 1.0),
+        (
+            "1→100: deliveries against 1→1",
+            by_name["broker 1→100"].deliveries_per_s / plain.messages_per_s,
+            5.0,
+        ),
+        (
+            "one in flight: relay's p50 × 3 against broker's",
+            3 * latencies[0].p50_us / latencies[2].p50_us,
+            1.0,
+        ),
     )
     print()
     for text, ratio, goal in goals:

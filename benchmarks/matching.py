@@ -253,7 +253,7 @@ def baseline_figures(
         baseline.match(workload.publication(20, 20))
         for what, (low, high) in PUBLICATIONS.items():
             publications = [workload.publication(low, high) for _ in range(samples)]
-            ours = Samples(engine.match, publications * 5)
+            ours = Samples(engine.match, publications)
             theirs = Samples(baseline.match, publications)
             assert ours.found == theirs.found
             figures += [

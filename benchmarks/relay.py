@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from struct import Struct
+from typing import ClassVar
 
 from broker_runtime.wire.records import PREFIX_BYTES, decode_head
 
@@ -15,8 +16,8 @@ _LENGTH = Struct(">I")
 
 
 class RelayConnection(asyncio.Protocol):
-    subscribers: list[asyncio.Transport] = []
-    publisher: asyncio.Transport | None = None
+    subscribers: ClassVar[list[asyncio.Transport]] = []
+    publisher: ClassVar[asyncio.Transport | None] = None
     decoding = False
 
     def __init__(self) -> None:

@@ -63,7 +63,10 @@ class Tick(msgspec.Struct, frozen=True):
 
 
 class Command(msgspec.Struct, frozen=True):
-    """The process that holds the broker wants something of it: `stop`, `pause`, `resume`, `connect`, `disconnect`."""
+    """The process that holds the broker wants something of it.
+
+    The words are `stop`, `pause`, `resume`, `connect` and `disconnect`.
+    """
 
     word: str
     argument: str = ""

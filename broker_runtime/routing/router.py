@@ -195,8 +195,8 @@ class Router:
             if id_ in neighbour.subscriptions.wanted and not self._has_other_source(id_, name):
                 changes: Changes[Subscription] = Changes()
                 neighbour.subscriptions.remove((id_,), changes)
-                out += self._subscribed(name, changes, withdrawal)
-            waiting = self._awaited.get((name, id_))
+                out += self._subscribed(name, changes, withdrawal if name != hop else None)
+            waiting = self._awaited.get((name, id_)) if name != hop else None  # two would wait for each other
             if waiting and waiting[-1] is None:  # withdrawn before, for covering, and not confirmed yet
                 waiting[-1] = withdrawal
                 withdrawal.out += 1

@@ -11,6 +11,7 @@ from multiprocessing import Pool
 
 from broker_runtime.sim.execution import Outcome, execute
 from broker_runtime.sim.options import drawn
+from broker_runtime.sim.shrinking import overridden, shrink, written
 
 CHUNK = 20
 PROGRESS_EVERY_S = 5.0
@@ -26,6 +27,9 @@ def main(arguments: list[str] | None = None) -> int:
     replay = commands.add_parser("replay", help="simulate one seed again")
     replay.add_argument("seed", type=int)
     replay.add_argument("--trace", action="store_true", help="print every input, call and log line")
+    replay.add_argument("--with", dest="settings", nargs="*", default=[], metavar="OPTION=VALUE")
+    shrink = commands.add_parser("shrink", help="find what a failing seed does not need")
+    shrink.add_argument("seed", type=int)
     mutants = commands.add_parser("mutants", help="plant known bugs and see which seed finds each")
     mutants.add_argument("--seeds", type=int, default=600, help="give up on a bug after so many")
     fuzz = commands.add_parser("fuzz", help="throw broken input at parsers, brokers and clients")
@@ -35,9 +39,11 @@ def main(arguments: list[str] | None = None) -> int:
     if given.command == "run":
         return _run(given.start, given.seeds, given.jobs)
     if given.command == "replay":
-        return _replay(given.seed, given.trace)
+        return _replay(given.seed, given.trace, given.settings)
+    if given.command == "shrink":
+        return _shrink(given.seed)
     if given.command == "mutants":
-        from broker_runtime.sim.mutants import hunt_all
+        from broker_runtime.sim.hunting import hunt_all
 
         return hunt_all(given.seeds)
     from broker_runtime.sim.fuzz import fuzz_all
@@ -79,9 +85,19 @@ def _outcomes(seeds: range, jobs: int) -> Iterator[Outcome]:
         yield from pool.imap_unordered(execute, seeds, chunksize=CHUNK)
 
 
-def _replay(seed: int, traced: bool) -> int:
-    print(drawn(seed))
-    outcome = execute(seed, trace=print if traced else None)
+def _shrink(seed: int) -> int:
+    overrides = shrink(seed)
+    if overrides is None:
+        print(f"seed {seed} passes")
+        return 0
+    print(f"python -m broker_runtime.sim replay {seed} --trace --with {' '.join(written(overrides))}")
+    return 1
+
+
+def _replay(seed: int, traced: bool, settings: list[str]) -> int:
+    options = overridden(drawn(seed), settings)
+    print(options)
+    outcome = execute(seed, options, print if traced else None)
     print(
         f"seed {seed}: {outcome.events} events in {outcome.virtual_s:.1f} s of virtual time,"
         f" {outcome.published} published, {outcome.delivered} delivered ({outcome.owed} owed)"

@@ -49,9 +49,13 @@ def refused_as_promised(history: History) -> Iterator[str]:
             if call.id in refused:
                 yield f"{call.kind} {call.id} was refused: {refused[call.id].message}"
             continue
-        if call.urgent:
-            continue  # another lane: advertisements are not before it or after it
         content: Content = call.body  # type: ignore[assignment]
+        if call.urgent:  # another lane: advertisements are not before it or after it
+            if call.id in acknowledged and not any(
+                each.induces(content) for _, each in promises[call.client]
+            ):
+                yield f"{call.id} {content} was taken although it was never advertised"
+            continue
         made = [
             (promise.order, ends.get(promise.id, 1 << 60))
             for promise, advertisement in promises[call.client]

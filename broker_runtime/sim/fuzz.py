@@ -60,7 +60,9 @@ class Siege:
 
     def __init__(self, random: Random) -> None:
         self.random = random
-        self.cluster = Cluster(Options(brokers=1, monitors=True, session_expiry_s=3.0), random, brokers=["B"])
+        self.token = random.choice(("", "open sesame"))
+        options = Options(brokers=1, monitors=True, session_expiry_s=3.0, token=self.token)
+        self.cluster = Cluster(options, random, brokers=["B"])
         self.network = self.cluster.network
         self.node = self.network.nodes["B"]
         self.publisher = self.cluster.come("P", "B")
@@ -114,7 +116,8 @@ class Siege:
         greeting = decode_handshake(*stranger.heard[0])
         assert isinstance(greeting, Greeting)
         role = "client" if random.random() < 0.7 else "broker"
-        honest = hostile.hello(random, name, role, greeting.challenge, "B", "")
+        token = self.token if random.random() < 0.8 else random.choice(("", "guess"))
+        honest = hostile.hello(random, name, role, greeting.challenge, "B", token)
         if kind < 0.25:
             return [hostile.lying_handshake(random, honest) for _ in range(2)]
         if kind < 0.3:

@@ -1,11 +1,10 @@
-"""Decides whether the checkers have teeth: plants known bugs in the core and looks for a seed that notices.
+"""Decides which known bugs can be planted in the core, each by a context manager that takes it out again.
 
-Patching happens here and nowhere else. A mutant that no seed finds is a hole in the simulator.
+Patching happens here and nowhere else.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -18,8 +17,7 @@ from broker_runtime.link.session import DATA_LANE, Lane, Session
 from broker_runtime.routing.forwarding import Changes, Forwarding
 from broker_runtime.routing.overlay import Overlay
 from broker_runtime.routing.router import Router
-from broker_runtime.sim.execution import execute
-from broker_runtime.wire.frames import DATA_HEADER_BYTES
+from broker_runtime.wire.frames import DATA_HEADER_BYTES, decode_data
 from broker_runtime.wire.records import PUBLISH
 
 Planting = Callable[[], AbstractContextManager[None]]
@@ -290,13 +288,24 @@ def refusals_overtaken() -> AbstractContextManager[None]:
     return _replaced(Session, "refuse", refuse)
 
 
-def acknowledged_before_the_gap() -> AbstractContextManager[None]:
+def held_refusals_overlooked() -> AbstractContextManager[None]:
     """Held input may say that something was refused; the acknowledgement behind it is believed first."""
 
     def waits(self: ClientCore, session: Session) -> bool:
         return False
 
     return _replaced(ClientCore, "_refusal_waits", waits)
+
+
+def acknowledged_over_a_gap() -> AbstractContextManager[None]:
+    """A frame's acknowledgement is believed although the frame before it, with a refusal, is missing."""
+    original = Endpoint._data
+
+    def data(self: Endpoint, conn: Any, body: bytes, now: float) -> None:
+        self._acknowledge(conn.session, decode_data(body).taken, now)
+        original(self, conn, body, now)
+
+    return _replaced(Endpoint, "_data", data)
 
 
 def nothing_issued_again() -> AbstractContextManager[None]:
@@ -357,34 +366,9 @@ MUTANTS: tuple[Planting, ...] = (
     drops_not_told,
     anything_may_be_published,
     refusals_overtaken,
-    acknowledged_before_the_gap,
+    held_refusals_overlooked,
+    acknowledged_over_a_gap,
     nothing_issued_again,
     peers_that_leave_are_not_dialled,
     tables_keep_lost_links,
 )
-
-
-def hunt(plant: Planting, seeds: range) -> tuple[int, str] | None:
-    """The first seed that finds the planted bug, and what it says."""
-    with plant():
-        for seed in seeds:
-            problems = execute(seed).problems
-            if problems:
-                return seed, problems[0]
-    return None
-
-
-def hunt_all(seeds_max: int) -> int:
-    began = time.monotonic()
-    escaped = 0
-    width = max(len(plant.__name__) for plant in MUTANTS)
-    for plant in MUTANTS:
-        found = hunt(plant, range(seeds_max))
-        name = plant.__name__.replace("_", " ")
-        if found is None:
-            escaped += 1
-            print(f"{name:{width}}  not found in {seeds_max} seeds", flush=True)
-        else:
-            print(f"{name:{width}}  seed {found[0]:4}  {found[1][:110]}", flush=True)
-    print(f"{len(MUTANTS) - escaped} of {len(MUTANTS)} found, {time.monotonic() - began:.0f} s")
-    return 1 if escaped else 0

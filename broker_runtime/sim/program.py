@@ -162,7 +162,10 @@ class Program:
             promised = list(player.advertisements.values())
             allowed = random.choice(promised) if promised and random.random() < 0.92 else None
             payload = random.randbytes(random.randint(1, 9)) if random.random() < 0.1 else b""
-            self.cluster.publish(player, contents.content(random, allowed), payload)
+            said = contents.content(random, allowed)
+            if allowed is None and random.random() < 0.2:  # an order that nobody allowed him to give
+                said = {CLASS: BROKER_CONTROL, "broker": "*", "command": "shutdown"}
+            self.cluster.publish(player, said, payload)
 
     def _subscribe(self) -> None:
         player = self._someone()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import networkx
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,7 +64,7 @@ def test_a_way_is_found_exactly_when_there_is_one_besides_the_direct_link(pairs)
         graph.remove_edge("A", "B")
     way = nodes["A"].way_to("B")
     assert bool(way) == networkx.has_path(graph, "A", "B")
-    assert all(graph.has_edge(a, b) for a, b in zip(way, way[1:], strict=False))
+    assert all(graph.has_edge(a, b) for a, b in itertools.pairwise(way))
 
 
 def test_a_link_counts_only_when_both_ends_name_it_with_one_stamp():

@@ -3,7 +3,10 @@
 import pytest
 
 from broker_runtime.client_core import Acknowledged, Refused
+from broker_runtime.language.parsing import parse_advertisement, parse_subscription
 from broker_runtime.routing.forwarding import Covering
+from broker_runtime.routing.router import Router
+from broker_runtime.wire.records import Confirm, Subscribe, Unsubscribe
 from tests.simulation.world import World
 
 # The network of the papers' figure: B1, B2 and B4 around B3.
@@ -157,6 +160,19 @@ def test_a_subscription_withdrawn_for_covering_is_not_confirmed_before_that_has_
     world.calm()
     assert world.confirmed(subscriber, narrow)
     world.checked()
+
+
+def test_two_neighbours_that_withdraw_one_subscription_from_each_other_do_not_wait_for_each_other() -> None:
+    """While a cycle is being cut, a subscription may have come to both ends of a link from the other."""
+    router = Router(Covering.OFF)
+    for name in ("B", "C"):
+        router.neighbour_up(name)
+    wanted = parse_subscription("[class,eq,'stock']")
+    router.advertise("a", parse_advertisement(STOCK), "B")
+    assert router.subscribe("s", wanted, "C") == [("B", Subscribe("s", wanted))]
+    router.subscribe("s", wanted, "B")
+    assert ("B", Unsubscribe("s")) in router.unadvertise("a", "B")
+    assert router.unsubscribe("s", "B") == [("B", Confirm("s"))]
 
 
 def test_every_unsubscription_of_one_id_has_its_own_confirmation() -> None:

@@ -20,18 +20,7 @@ from broker_runtime.language.values import Value
 from broker_runtime.link.endpoint import FATAL_CODES, Endpoint, Identity, Target
 from broker_runtime.link.session import CONTROL_LANE, DATA_LANE, LinkSettings, Policy, Role, Session
 from broker_runtime.matching import default_engine
-from broker_runtime.seam import (
-    Closed,
-    DialFailed,
-    Effect,
-    Exit,
-    Input,
-    Malformed,
-    Opened,
-    RandomSource,
-    Received,
-    Tick,
-)
+from broker_runtime.seam import Command, Effect, Exit, Input, RandomSource, Tick
 from broker_runtime.wire.frames import WireError
 from broker_runtime.wire.records import (
     PREFIX,
@@ -233,21 +222,14 @@ class ClientCore:
 
     def handle(self, event: Input, now: float) -> list[Effect]:
         endpoint = self.endpoint
-        if isinstance(event, Received):
-            endpoint.received(event.connection, event.frames, now)
-        elif isinstance(event, Opened):
-            endpoint.opened(event.connection, event.address, now)
-        elif isinstance(event, Closed):
-            endpoint.closed(event.connection, event.reason, now)
-        elif isinstance(event, Malformed):
-            endpoint.malformed(event.connection, event.code, event.message, now)
-        elif isinstance(event, DialFailed):
-            endpoint.dial_failed(event.address, event.reason, now)
-        elif isinstance(event, Tick):
+        if isinstance(event, Tick):
             endpoint.tick(now)
-        elif event.word == "stop":
-            endpoint.leave(event.argument, now)
-            endpoint.effects.append(Exit(event.argument))
+        elif isinstance(event, Command):
+            if event.word == "stop":
+                endpoint.leave(event.argument, now)
+                endpoint.effects.append(Exit(event.argument))
+        else:
+            endpoint.handle(event, now)
         return self.flush()
 
     def flush(self) -> list[Effect]:

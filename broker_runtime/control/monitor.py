@@ -116,13 +116,13 @@ class Monitor:
             "client_count": len(clients),
             "subscriptions": len(broker.router.subscriptions),
             "advertisements": len(broker.router.advertisements),
-            "publications": broker.publications,
-            "unwanted": broker.undelivered,
+            "publications": broker.intake.publications,
+            "unwanted": broker.intake.unwanted,
             "rate_in": round(rate_in, 3),
             "rate_out": round(rate_out, 3),
             "queue_length": sum(len(s.data.unsent) for s in sessions),
-            "queueing_ms": round(1e3 * broker.endpoint.queueing_s / max(1, broker.publications), 6),
-            "matching_us": round(1e6 * broker.routing_s / max(1, broker.publications), 3),
+            "queueing_ms": round(1e3 * broker.endpoint.queueing_s / max(1, broker.intake.publications), 6),
+            "matching_us": round(1e6 * broker.intake.matching_s / max(1, broker.intake.matchings), 3),
             "memory_bytes": broker.instruments.memory(),
             "dropped": sum(s.dropped for s in sessions),
         }
@@ -170,7 +170,7 @@ class Monitor:
         record = encode_publication(self._source, self._number, now, full, payload, Flag.URGENT)
         head = ExtendedHead(self._source, self._number, now, full)
         hops_to = broker.router.destinations(full, broker.id)
-        broker.route(None, head, payload, hops_to, record, CONTROL_LANE, now)
+        broker.intake.queue(head, payload, hops_to, record, CONTROL_LANE, now)
 
     def _actions(self) -> dict[str, Callable[[dict[str, Value], bytes, float], bytes]]:
         return {
@@ -265,7 +265,7 @@ class Monitor:
         record = encode_publication(self._source, self._number, now, content, payload)
         head, _ = decode_publication(record[7:], record[5])
         hops_to = broker.router.destinations(content, broker.id)
-        broker.route(None, head, payload, hops_to, record, DATA_LANE, now)
+        broker.intake.queue(head, payload, hops_to, record, DATA_LANE, now)
 
     def _announce(self, kind: str, attributes: tuple[str, ...]) -> None:
         promised = Advertisement(

@@ -20,7 +20,19 @@ from typing import Protocol
 
 from broker_runtime.link import handshake
 from broker_runtime.link.session import LinkSettings, Policy, Role, Session, count_records
-from broker_runtime.seam import Close, Dial, Effect, RandomSource, Send, WakeAt
+from broker_runtime.seam import (
+    Close,
+    Closed,
+    Dial,
+    DialFailed,
+    Effect,
+    Malformed,
+    Opened,
+    RandomSource,
+    Received,
+    Send,
+    WakeAt,
+)
 from broker_runtime.wire.frames import (
     ACK,
     DATA,
@@ -145,6 +157,19 @@ class Endpoint:
         return self.sessions.get(target.peer)
 
     # Inputs
+
+    def handle(self, event: Opened | Received | Malformed | Closed | DialFailed, now: float) -> None:
+        """What happens to connections."""
+        if isinstance(event, Received):
+            self.received(event.connection, event.frames, now)
+        elif isinstance(event, Opened):
+            self.opened(event.connection, event.address, now)
+        elif isinstance(event, Closed):
+            self.closed(event.connection, event.reason, now)
+        elif isinstance(event, Malformed):
+            self.malformed(event.connection, event.code, event.message, now)
+        else:
+            self.dial_failed(event.address, event.reason, now)
 
     def opened(self, connection: int, address: str, now: float) -> None:
         if address and address not in self.targets:  # it is not wanted any more

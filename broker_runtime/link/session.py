@@ -234,6 +234,18 @@ class Session:
             and self.data.unsent_bytes * 2 <= self.settings.queue_bytes_max
         )
 
+    @property
+    def routing_comes_next(self) -> bool:
+        """Whether the data that waits longest holds no publication."""
+        for body, position, _, _ in self.input[DATA_LANE]:
+            while position + PREFIX_BYTES <= len(body):
+                length, kind, _, _ = PREFIX.unpack_from(body, position)
+                if kind == PUBLISH:
+                    return False
+                position += 4 + int(length)
+            return True
+        return False
+
     def offer(self, lane: int, record: bytes) -> None:
         queue = self.lanes[lane]
         queue.unsent.append(record)

@@ -11,8 +11,10 @@ from typing import Any
 
 from broker_runtime.broker import Broker
 from broker_runtime.client_core import ClientCore
+from broker_runtime.intake import Intake
 from broker_runtime.language.messages import Subscription
 from broker_runtime.link.endpoint import Endpoint
+from broker_runtime.link.pressure import Pressure
 from broker_runtime.link.session import DATA_LANE, Lane, Session
 from broker_runtime.routing.forwarding import Changes, Forwarding
 from broker_runtime.routing.overlay import Overlay
@@ -196,19 +198,19 @@ def confirmed_too_early() -> AbstractContextManager[None]:
 
 
 def blocked_sources_stay_blocked() -> AbstractContextManager[None]:
-    def release_drained(self: Broker) -> None:
+    def release_drained(self: Pressure) -> None:
         for session in list(self._congested.values()):
             if session.drained:
                 del self._congested[session.peer]
 
-    return _replaced(Broker, "_release_drained", release_drained)
+    return _replaced(Pressure, "_release_drained", release_drained)
 
 
 def full_queues_block_nobody() -> AbstractContextManager[None]:
-    def touch(self: Broker, source: Session, touched: dict[str, Session]) -> None:
-        self.endpoint.dirty.update(touched)
+    def fed(self: Pressure, source: Session, destinations: dict[str, Session]) -> None:
+        self._endpoint.dirty.update(destinations)
 
-    return _replaced(Broker, "_touch", touch)
+    return _replaced(Pressure, "fed", fed)
 
 
 def windows_ignored() -> AbstractContextManager[None]:
@@ -266,17 +268,17 @@ def the_newest_dropped() -> AbstractContextManager[None]:
 
 
 def drops_not_told() -> AbstractContextManager[None]:
-    def tell(self: Broker, session: Session) -> None:
+    def tell(self: Pressure, session: Session) -> None:
         return None
 
-    return _replaced(Broker, "_tell_dropped", tell)
+    return _replaced(Pressure, "_tell_dropped", tell)
 
 
 def anything_may_be_published() -> AbstractContextManager[None]:
-    def permitted(self: Broker, *arguments: object) -> bool:
+    def permitted(self: Intake, *arguments: object) -> bool:
         return True
 
-    return _replaced(Broker, "_permitted", permitted)
+    return _replaced(Intake, "_permitted", permitted)
 
 
 def refusals_overtaken() -> AbstractContextManager[None]:
@@ -335,7 +337,7 @@ def tables_keep_lost_links() -> AbstractContextManager[None]:
     """A broker that ended a session with a neighbour does not say so to the others."""
 
     def ended(self: Broker, session: Session, reason: str, now: float) -> None:
-        self._forward(self.router.hop_down(session.peer))
+        self.forward(self.router.hop_down(session.peer))
 
     return _replaced(Broker, "session_ended", ended)
 

@@ -112,7 +112,7 @@ def broker_state(broker: Broker) -> BrokerState:
         len(router._other_ways),
         len(router._awaited),
         len(router._unconfirmed),
-        len(broker._congested) + len(broker._pressed) + len(broker._waiting),
+        not broker.pressure.at_rest,
         tuple((a, b) for _, a, b in sorted(broker.overlay.edges(), key=lambda edge: edge[1:])),
         {peer: _session_state(session) for peer, session in broker.endpoint.sessions.items()},
     )

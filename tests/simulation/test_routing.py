@@ -55,12 +55,12 @@ def test_a_publication_that_nobody_wants_dies_at_its_first_broker() -> None:
     world.advertise(publisher, STOCK)
     world.subscribe(subscriber, "[class,eq,'stock'],[price,>,80]")
     world.calm()
-    before = world.cluster.brokers["B3"].publications
+    before = world.cluster.brokers["B3"].intake.publications
     unwanted = world.publish(publisher, "[class,'stock'],[price,50]")
     world.calm()
     assert Acknowledged(unwanted) in publisher.happenings
-    assert world.cluster.brokers["B1"].undelivered == 1
-    assert world.cluster.brokers["B3"].publications == before
+    assert world.cluster.brokers["B1"].intake.unwanted == 1
+    assert world.cluster.brokers["B3"].intake.publications == before
     assert world.got(subscriber) == []
 
 

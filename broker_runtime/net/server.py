@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 import resource
 import signal
 import time
 from dataclasses import replace
+from typing import Final
 
 from broker_runtime.addresses import Address
 from broker_runtime.broker import Broker, BrokerSettings, Instruments
@@ -16,13 +18,21 @@ from broker_runtime.net.logs import LogWriter
 from broker_runtime.net.shell import Shell, Wire
 from broker_runtime.seam import Command
 
-_PAGE_BYTES = resource.getpagesize()
+_PAGE_BYTES: Final = resource.getpagesize()
+COLLECTOR_THRESHOLDS: Final = (50_000, 25, 100)
 
 
 def memory_bytes() -> int:
     """Resident memory of this process."""
     with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 — read on every status
         return int(file.read().split()[1]) * _PAGE_BYTES
+
+
+def _spare_the_collector() -> None:
+    """Tables are large, live long and hold no cycles: walking them for garbage would only stop the broker."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECTOR_THRESHOLDS)
 
 
 class BrokerServer:
@@ -54,6 +64,7 @@ class BrokerServer:
         )
         instruments = Instruments(stopwatch=time.perf_counter, memory=memory_bytes)
         self.broker = Broker(settings, source, now(), instruments)
+        _spare_the_collector()
         shell.start(self.broker)
         shell.carry_out(self.broker.endpoint.drain_effects())
         await self._server.start_serving()

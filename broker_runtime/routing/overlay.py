@@ -8,7 +8,11 @@ with full knowledge, so that two brokers never drop different links of one cycle
 
 from __future__ import annotations
 
+from typing import Final
+
 from broker_runtime.wire.records import LinkState
+
+BROKERS_MAX: Final = 10_000
 
 Edge = tuple[int, str, str]  # stamp, smaller id, larger id
 
@@ -43,6 +47,8 @@ class Overlay:
             return self._renew(dict(self.own.links), after=state.version)
         known = self._states.get(state.broker)
         if known is not None and known.version >= state.version:
+            return None
+        if known is None and len(self._states) >= BROKERS_MAX:
             return None
         self._states[state.broker] = state
         return state

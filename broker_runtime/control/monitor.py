@@ -64,6 +64,7 @@ INFO_ATTRIBUTES: Final = (
 TRACE_ATTRIBUTES: Final = ("id", "from", "to", "hops", "time")
 TABLE_ENTRIES_MAX: Final = 2_000
 NAMES_MAX: Final = 200
+RATE_WINDOW_S: Final = 1.0
 
 
 class Monitor:
@@ -75,7 +76,8 @@ class Monitor:
         self._number = 0
         self._started = now
         self._status_at = now + broker.settings.status_every_s
-        self._last = (now, 0, 0)  # time, records in, records out
+        self._counted = (now, 0, 0)  # when, records in, records out
+        self._rates = (0.0, 0.0)
         for kind, attributes in ((BROKER_INFO, INFO_ATTRIBUTES), (BROKER_TRACE, TRACE_ATTRIBUTES)):
             self._announce(kind, attributes)
         wanted = Subscription(
@@ -104,7 +106,7 @@ class Monitor:
             if s.role is Role.BROKER
         ]
         clients = [s.peer for s in sessions if s.role is Role.CLIENT]
-        rate_in, rate_out = self._rates(now)
+        rate_in, rate_out = self._current_rates(now)
         return {
             "state": "paused" if broker.paused else "running",
             "version": VERSION,
@@ -281,12 +283,17 @@ class Monitor:
         self._number += 1
         return f"{self._source}:{self._number}"
 
-    def _rates(self, now: float) -> tuple[float, float]:
-        sessions = self._broker.endpoint.sessions.values()
-        records_in, records_out = sum(s.records_in for s in sessions), sum(s.records_out for s in sessions)
-        then, in_then, out_then = self._last
-        self._last = (now, records_in, records_out)
+    def _current_rates(self, now: float) -> tuple[float, float]:
+        """Records per second in and out, over a second or more however often somebody asks."""
+        then, in_then, out_then = self._counted
         span = now - then
-        if span <= 0:
-            return 0.0, 0.0
-        return max(0.0, (records_in - in_then) / span), max(0.0, (records_out - out_then) / span)
+        if span >= RATE_WINDOW_S:
+            sessions = self._broker.endpoint.sessions.values()
+            records_in = sum(s.records_in for s in sessions)
+            records_out = sum(s.records_out for s in sessions)
+            self._counted = (now, records_in, records_out)
+            self._rates = (
+                max(0.0, (records_in - in_then) / span),  # sessions that ended take their counts along
+                max(0.0, (records_out - out_then) / span),
+            )
+        return self._rates

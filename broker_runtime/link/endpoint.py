@@ -615,11 +615,9 @@ def _source(hello: Hello) -> str:
 
 
 def _check_id_free(hello: Hello, old: Session | None) -> None:
-    """A broker that comes back replaces its old self; a client's id is its own while it is connected."""
-    if old is None or old.connection is None or old.source == _source(hello):
-        return
-    if old.role is Role.CLIENT or hello.role == Role.CLIENT.value:
-        raise WireError("ID_IN_USE", f"{old.role.value} {hello.id} is connected already")
+    """An id belongs to whoever is connected under it; one that went silent is given up in time."""
+    if old is not None and old.connection is not None and old.source != _source(hello):
+        raise WireError("ID_IN_USE", f"a {old.role.value} {hello.id} is connected already")
 
 
 def _policy(hello: Hello) -> Policy:

@@ -1,9 +1,9 @@
 """Decides which stored advertisements concern a subscription, an advertisement or a publication.
 
 It never routes by them. An advertisement promises no attribute but its own, so its questions read attribute
-sets the other way round than those about subscriptions; partitions and ledgers are the same. An attribute
-that an advertisement constrains to nothing counts as not promised. Keys come out in the order of partition
-and line of the ledger; among few advertisements, `inducing` keeps the order of addition.
+sets the other way round than those about subscriptions; partitions are the same. An attribute that an
+advertisement constrains to nothing counts as not promised. Keys come out in the order of partition, block,
+sheet and slot, those in doubt last; among few advertisements, `inducing` keeps the order of addition.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from broker_runtime.language.messages import CLASS, Advertisement, Content, Subs
 from broker_runtime.language.predicates import Op, Predicate
 from broker_runtime.language.values import KIND_BY_CLASS, is_nan
 from broker_runtime.matching.block import Record
+from broker_runtime.matching.comparison import Comparison, Found, Holder
 from broker_runtime.matching.engine import K
-from broker_runtime.matching.ledger import Comparison, Mask, Page
+from broker_runtime.matching.layout import Layout
 from broker_runtime.matching.partition import DEFAULT_SIZES, Partition, Root, Sizes
 from broker_runtime.matching.questions import (
     Question,
     Rules,
     Table,
     admitted,
+    all_of_ours,
     all_of_theirs,
-    in_use,
     included_in,
 )
 from broker_runtime.matching.rules import Rule, RuleBook, rules_of
@@ -110,13 +111,8 @@ class Promising(Question):
     def _children(self, rule: Rule | None, table: Table) -> Iterable[Partition]:
         return admitted(rule, table)
 
-    def _sift(self, page: Page, asked: list[Comparison]) -> Mask | None:
-        if not all(each.known(page) for each in asked):
-            return None
-        good = in_use(page)
-        for each in asked:
-            good &= each.meeting(page)
-        return good
+    def _sift(self, holder: Holder, layout: Layout, asked: list[Comparison]) -> Found | None:
+        return all_of_ours(holder, asked, Comparison.meeting)
 
     def _compared(self, record: Record, rules: Rules) -> bool:
         theirs = {rule.attribute: rule for rule in record.rules}
@@ -136,13 +132,8 @@ class PromisingAll(Question):
     def _children(self, rule: Rule | None, table: Table) -> Iterable[Partition]:
         return table.values() if rule is None else included_in(rule, table)
 
-    def _sift(self, page: Page, asked: list[Comparison]) -> Mask | None:
-        if not all(each.known(page) for each in asked):
-            return None
-        good = in_use(page)
-        for each in asked:
-            good &= each.including(page)
-        return good
+    def _sift(self, holder: Holder, layout: Layout, asked: list[Comparison]) -> Found | None:
+        return all_of_ours(holder, asked, Comparison.including)
 
     def _compared(self, record: Record, rules: Rules) -> bool:
         theirs = {rule.attribute: rule for rule in record.rules}
@@ -162,8 +153,8 @@ class PromisedBy(Question):
     def _children(self, rule: Rule | None, table: Table) -> Iterable[Partition]:
         return () if rule is None else admitted(rule, table)
 
-    def _sift(self, page: Page, asked: list[Comparison]) -> Mask | None:
-        return all_of_theirs(page, [each.included(page) for each in asked if each.known(page)])
+    def _sift(self, holder: Holder, layout: Layout, asked: list[Comparison]) -> Found | None:
+        return all_of_theirs(holder, layout, asked, Comparison.included)
 
     def _compared(self, record: Record, rules: Rules) -> bool:
         for rule in record.rules:

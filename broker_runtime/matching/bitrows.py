@@ -1,9 +1,9 @@
 """Decides matching and the relations among stored subscriptions with rows of bits; the broker's engine.
 
-Partitions keep subscriptions apart by class and by equalities (`partition`), blocks answer for thousands of
-them at once (`block`), and only who is left in doubt is verified. Relations are looked up in a ledger that
-each partition keeps beside (`ledger`, `questions`). Blocks in place of one index keep additions and removals
-local. Keys come out in the order of partition, block and slot, or line of the ledger.
+Partitions keep subscriptions apart by class and by equalities (`partition`), blocks and sheets answer for
+thousands of them at once (`block`, `sheet`), and only who is left in doubt is verified. Relations are looked
+up in the same rows (`comparison`, `questions`). Keys come out in the order of partition, block, sheet and
+slot; of relations, those in doubt after the others.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from broker_runtime.language.messages import CLASS, Advertisement, Content, Subs
 from broker_runtime.matching.block import Block, Record, slots_of
 from broker_runtime.matching.engine import K
 from broker_runtime.matching.harvest import Harvest, keys_of
+from broker_runtime.matching.layout import Layout
 from broker_runtime.matching.partition import DEFAULT_SIZES, Partition, Root, Sizes, hash_key
 from broker_runtime.matching.probe import Probe, sift_alone
 from broker_runtime.matching.questions import Advertised, Covered, Covering, Overlapping
+from broker_runtime.matching.rows import clear, keys_in, slots_in
 from broker_runtime.matching.rules import RuleBook, rules_of
+from broker_runtime.matching.shelf import Shelf
 
 
 class BitRowEngine(Generic[K]):
@@ -60,7 +63,7 @@ class BitRowEngine(Generic[K]):
 
     def match(self, content: Content) -> list[K]:
         root = self._root
-        if root.trunk is not None or len(root.hashed) > 1:
+        if root.block is not None or len(root.hashed) > 1:
             return _match_all(root, content)
         # The usual case: every subscription names its class.
         partition = self._classes.get(hash_key(content.get(CLASS)))  # type: ignore[arg-type]
@@ -68,9 +71,9 @@ class BitRowEngine(Generic[K]):
             return []
         if partition.few is not None:
             return _match_few(partition.few, content)
-        if len(partition.blocks) > 1 or partition.hashed:
+        block, layout = partition.block, partition.layout
+        if block is None or partition.shelf is not None or partition.hashed:
             return _match_all(partition, content)
-        block, layout = partition.blocks[0], partition.layout
         if block.version != layout.version:
             block.catch_up(layout)
         good, doubt = sift_alone(block, layout, content)
@@ -122,29 +125,46 @@ def _match(partition: Partition, content: Content, harvest: Harvest) -> None:
         child = None if value is None else table.get(hash_key(value))
         if child is not None:
             _match(child, content, harvest)
-    if not partition.blocks:
+    block, shelf, layout = partition.block, partition.shelf, partition.layout
+    if block is None:
         return
-    layout = partition.layout
     probe = Probe(layout, content)
-    for block in partition.blocks_within(probe.present):
-        if block.version != layout.version:
-            block.catch_up(layout)
-        good, doubt = probe.sift(block)
-        if doubt:
-            good ^= _refuted(block, doubt, content)
-        if good:
-            harvest.reap(good, block.keys)
+    if block.version != layout.version:
+        block.catch_up(layout)
+    good, doubt = probe.sift(block)
+    if doubt:
+        good ^= _refuted(block, doubt, content)
+    if good:
+        harvest.reap(good, block.keys)
+    if shelf is not None:
+        _match_shelf(shelf, layout, probe, content, harvest)
+
+
+def _match_shelf(shelf: Shelf, layout: Layout, probe: Probe, content: Content, harvest: Harvest) -> None:
+    for sheet in shelf.sheets:
+        if sheet.version != layout.version:
+            sheet.catch_up(layout)
+        good, doubt = probe.sift_sheet(sheet)
+        if doubt is not None:
+            clear(good, _mistaken(sheet.records, slots_in(doubt), content))
+        harvest.keys += keys_in(good, sheet.keys)
+    harvest.keys += _match_few(shelf.waiting, content)
 
 
 def _refuted(block: Block, doubt: int, content: Content) -> int:
     """Who of those in doubt does not match."""
-    refuted = 0
-    for slot in slots_of(doubt):
-        record = block.records[slot]
+    return sum([1 << slot for slot in _mistaken(block.records, slots_of(doubt), content)])
+
+
+def _mistaken(records: list[Record | None], slots: list[int], content: Content) -> list[int]:
+    """Those slots whose records do not match."""
+    found = []
+    for slot in slots:
+        record = records[slot]
         assert record is not None
         if not _match_few((record,), content):
-            refuted |= 1 << slot
-    return refuted
+            found.append(slot)
+    return found
 
 
 def _match_few(records: Iterable[Record], content: Content) -> list[Any]:

@@ -15,7 +15,7 @@ there; so an interval changes the rows of the groups in which it ends, and one r
 from __future__ import annotations
 
 from functools import reduce
-from operator import and_
+from operator import and_, or_
 from typing import Any
 
 from broker_runtime.matching.layout import Layout, Scale, Split
@@ -27,7 +27,7 @@ GROUP_ROWS = 16
 class Record:
     """A stored message and where it is. Its rules leave out what its partition has settled."""
 
-    __slots__ = ("block", "key", "line", "message", "partition", "plain", "rules", "slot")
+    __slots__ = ("holder", "key", "message", "partition", "plain", "rules", "slot")
 
     def __init__(self, key: Any, message: Any, rules: tuple[Rule, ...], plain: bool) -> None:
         self.key = key
@@ -35,9 +35,8 @@ class Record:
         self.rules = rules
         self.plain = plain
         self.partition: Any = None
-        self.block: Block | None = None
+        self.holder: Any = None  # the block, or the cell of a sheet, that the slot is in
         self.slot = -1
-        self.line = -1  # in the ledger of its partition
 
 
 class Column:
@@ -70,7 +69,7 @@ class Column:
     def flip(self, rule: Rule, scale: Scale, bit: int) -> None:
         """Put the rule in, or take it out again."""
         self.members ^= bit
-        _, _, under, over, _, _, exact = scale.place(rule)
+        _, _, under, over, exact = scale.place(rule)
         if not exact:
             self.inexact ^= bit
         if rule.low is not None and not rule.low_open:
@@ -124,13 +123,13 @@ class Column:
         for bit, rule in rules:
             if self.inexact & bit and scale.place(rule).exact:
                 self.inexact ^= bit
-            below, above = _below(rule, cut), _above(rule, cut)
+            is_below, is_above = below(rule, cut), above(rule, cut)
             if (rows[gap] ^ rows[gap + 2]) & bit:
-                if below or above:
+                if is_below or is_above:
                     rows[gap + 1] |= bit
-            elif below:  # thin, and now between the cut and the next one above
+            elif is_below:  # thin, and now between the cut and the next one above
                 rows[gap] |= bit
-            elif above:
+            elif is_above:
                 rows[gap + 2] |= bit
             else:
                 rows[gap] |= bit
@@ -141,13 +140,13 @@ class Column:
         self.rows = [row ^ self.outers[i // GROUP_ROWS] for i, row in enumerate(rows)]
 
 
-def _below(rule: Rule, value: Any) -> bool:
+def below(rule: Rule, value: Any) -> bool:
     """Whether the value is below the interval."""
     low = rule.low
     return low is not None and (low > value or (rule.low_open and low == value))
 
 
-def _above(rule: Rule, value: Any) -> bool:
+def above(rule: Rule, value: Any) -> bool:
     high = rule.high
     return high is not None and (high < value or (rule.high_open and high == value))
 
@@ -179,17 +178,44 @@ class Block:
             slot = len(self.records)
             self.records.append(record)
             self.keys.append(record.key)
-        record.block, record.slot = self, slot
-        self._flip(record, layout, 1)
+        record.holder, record.slot = self, slot
+        self._flip(record, layout)
 
     def take_out(self, record: Record, layout: Layout) -> None:
         slot = record.slot
-        self._flip(record, layout, -1)
+        self._flip(record, layout)
         self.records[slot] = self.keys[slot] = None
         self._free.append(slot)
-        record.block = None
+        record.holder = None
 
-    def _flip(self, record: Record, layout: Layout, step: int) -> None:
+    def living(self) -> int:
+        return self.live
+
+    def unplain(self) -> int:
+        return self.check
+
+    def needing(self, axes: list[int]) -> int:
+        """Who needs any of these."""
+        return reduce(or_, [self.present[axis] for axis in axes], 0)
+
+    def members(self, scale: int) -> int:
+        return self.columns[scale].members
+
+    def thin(self, scale: int) -> int:
+        return self.columns[scale].thin
+
+    def violated(self, scale: int, row: int) -> int:
+        return self.columns[scale].violated(row)
+
+    def throughout(self, scale: int, first: int, last: int) -> int:
+        """Whom all rows from the first to the last violate."""
+        column = self.columns[scale]
+        return reduce(and_, [column.violated(row) for row in range(first, last + 1)])
+
+    def gap(self, scale: int, row: int) -> tuple[int, int]:
+        return self.columns[scale].gap(row)
+
+    def _flip(self, record: Record, layout: Layout) -> None:
         if self.version != layout.version:
             self.catch_up(layout)
         bit = 1 << record.slot
@@ -199,7 +225,6 @@ class Block:
         axes = layout.axis_by_attribute
         for rule in record.rules:
             axis = axes[rule.attribute]
-            axis.users += step
             self.present[axis.number] ^= bit
             if rule.kind is not None:
                 scale = axis.scales[rule.cls]

@@ -8,7 +8,7 @@ them, unless one of its own ends is there.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from broker_runtime.language.values import Kind
 from broker_runtime.matching.rules import CLASSES_BY_KIND, Rule
@@ -32,13 +32,7 @@ class Place(NamedTuple):
     cuts: int  # how many there were: with more, the place is another
     under: int  # rows before this one are below the interval (see `block`)
     over: int  # rows from this one on are above it
-    low: int  # the places of its ends (see `ledger`)
-    high: int
     exact: bool  # its ends are cuts
-
-
-LOWEST: Final = -32_768
-HIGHEST: Final = 32_767
 
 
 class Scale:
@@ -67,10 +61,10 @@ class Scale:
         self._inside: list[int] = [0]  # bounds that were left inside each gap
         self._inside_total = 0
 
-    def offer(self, bound: Any, exact: int) -> Split | None:
+    def offer(self, bound: Any, exact: int) -> bool:
         """Make the bound a cut if that helps: there are few, or its gap holds more than its share."""
         if bound in self.points:
-            return None
+            return False
         cuts = len(self.cuts)
         gap = bisect_left(self.cuts, bound)
         if cuts >= exact:
@@ -78,8 +72,9 @@ class Scale:
             if cuts >= CUTS_MAX or self._inside[gap] < share:
                 self._inside[gap] += 1
                 self._inside_total += 1
-                return None
-        return self._cut(gap, bound)
+                return False
+        self._cut(gap, bound)
+        return True
 
     def place(self, rule: Rule) -> Place:
         known: Place | None = rule.place
@@ -87,59 +82,46 @@ class Scale:
             return known
         cuts = len(self.cuts)
         exact = True
-        under, low = 0, LOWEST
+        under = 0
         if rule.low is not None:
             cut = self.points.get(rule.low)
             if cut is None:
                 gap = bisect_left(self.cuts, rule.low)
-                under, low, exact = gap + 1, 4 * gap, False
+                under, exact = gap + 1, False
             else:
                 under = cut + 2 if rule.low_open else cut + 1
-                low = 4 * cut + 3 if rule.low_open else 4 * cut + 2
-        over, high = cuts + 2, HIGHEST
+        over = cuts + 2
         if rule.high is not None:
             cut = self.points.get(rule.high)
             if cut is None:
                 gap = bisect_left(self.cuts, rule.high)
-                over, high, exact = gap + 1, 4 * gap + 1, False
+                over, exact = gap + 1, False
             else:
                 over = cut + 1 if rule.high_open else cut + 2
-                high = 4 * cut + 2 if rule.high_open else 4 * cut + 3
-        rule.place = place = Place(self, cuts, under, over, low, high, exact)
+        rule.place = place = Place(self, cuts, under, over, exact)
         return place
 
-    def _cut(self, gap: int, bound: Any) -> Split:
+    def _cut(self, gap: int, bound: Any) -> None:
         self.cuts.insert(gap, bound)
         self.points = {cut: i for i, cut in enumerate(self.cuts)}
         # On which side the bounds inside the old gap lie is not known here; half each is close enough.
         half = self._inside[gap] // 2
         self._inside[gap : gap + 1] = [half, half]
-        split = Split(gap, bound)
-        self.splits.append(split)
-        return split
+        self.splits.append(Split(gap, bound))
 
 
 class Axis:
-    """One attribute: how many subscriptions constrain it, and a scale for each kind they ask for."""
+    """One attribute, with a scale for each kind that is asked for."""
 
-    __slots__ = ("attribute", "number", "scales", "users")
+    __slots__ = ("attribute", "number", "scales")
 
     def __init__(self, number: int, attribute: str) -> None:
         self.number = number
         self.attribute = attribute
-        self.users = 0
         self.scales: dict[type, Scale] = {}  # by the classes of the kind's values
 
     def all_scales(self) -> list[int]:
         return list(dict.fromkeys(scale.number for scale in self.scales.values()))
-
-
-class NewCut(NamedTuple):
-    """Word of a split to those who keep track of the places on a scale."""
-
-    axis: Axis
-    scale: Scale
-    gap: int
 
 
 class Layout:
@@ -155,26 +137,22 @@ class Layout:
         self.version = 0
         self.cuts_exact = cuts_exact
 
-    def prepare(self, rule: Rule, news: list[NewCut]) -> Axis:
-        """The rule's axis, with the scale and the cuts that its bounds deserve; new cuts go to `news`."""
+    def prepare(self, rule: Rule) -> None:
+        """See to the rule's axis, its scale and the cuts that its bounds deserve."""
         axis = self.axis_by_attribute.get(rule.attribute)
         if axis is None:
             axis = self._add_axis(rule.attribute)
         if rule.kind is None:
-            return axis
+            return
         scale = axis.scales.get(rule.cls)
         if scale is None:
             scale = self._add_scale(axis, rule.kind)
         place: Place | None = rule.place
         if place is not None and place.scale is scale and place.exact:
-            return axis  # its bounds are cuts, and a cut stays one
+            return  # its bounds are cuts, and a cut stays one
         for bound in (rule.low, rule.high):
-            if bound is not None and bound not in scale.points:
-                split = scale.offer(bound, self.cuts_exact)
-                if split is not None:
-                    self.version += 1
-                    news.append(NewCut(axis, scale, split.gap))
-        return axis
+            if bound is not None and scale.offer(bound, self.cuts_exact):
+                self.version += 1
 
     def _add_axis(self, attribute: str) -> Axis:
         axis = Axis(len(self.axes), attribute)

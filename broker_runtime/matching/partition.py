@@ -1,38 +1,35 @@
 """Decides where a subscription is kept; never answers a question.
 
 A partition holds subscriptions that agree on the equalities of its path, first of all on the class. While it
-is small it is a list. Then it is a tree of blocks. The trunk takes what comes until a few blocks are full;
-what comes later goes to a branch named by its two rarest attributes, then by one more, so that publications
-without them pass by. Nothing is ever moved, so no addition costs more than its own rows. An attribute with
-many different equalities gets a hash table of partitions of its own.
+is small it is a list. Then it is a block, and what finds the block full goes to a shelf of sheets. Both are
+there because the integers of a small block answer in less time than a few calls into numpy take, but each
+addition copies some of them whole, while sheets have room for any number. Nothing is moved from one to the
+other. An attribute with many different equalities gets a hash table of partitions of its own.
 """
 
 from __future__ import annotations
 
-from itertools import combinations
-from operator import attrgetter
 from typing import Final, NamedTuple
 
 from broker_runtime.language.messages import CLASS
 from broker_runtime.language.values import Value
 from broker_runtime.matching.block import Block, Record
-from broker_runtime.matching.layout import CUTS_EXACT, Axis, Layout, NewCut
-from broker_runtime.matching.ledger import Ledger
+from broker_runtime.matching.layout import CUTS_EXACT, Layout
 from broker_runtime.matching.rules import Rule
+from broker_runtime.matching.shelf import Shelf
 
 HashKey = Value | tuple[str, bool]
-Twig = tuple[int, int]  # the numbers of two axes in ascending order, or of one and -1 before it
 
 
 class Sizes(NamedTuple):
-    """The limits that shape a tree of partitions."""
+    """The limits that shape partitions."""
 
     list_records_max: int = 4
     block_records_max: int = 8192
-    trunk_blocks_max: int = 2
+    waiting_records_max: int = 15
     cuts_exact: int = CUTS_EXACT
     hashed_values_min: int = 256
-    ledger_records_min: int = 256
+    sheet_slots_max: int = 262_144
 
 
 DEFAULT_SIZES: Final = Sizes()
@@ -43,31 +40,19 @@ def hash_key(value: Value) -> HashKey:
     return ("boolean", value) if value.__class__ is bool else value
 
 
-class Branch:
-    """A block, and where those went that found it full."""
-
-    __slots__ = ("block", "branches", "more")
-
-    def __init__(self) -> None:
-        self.block = Block()
-        self.branches: dict[Twig, Branch] = {}
-        self.more: Branch | None = None  # for the trunk, and for want of another attribute
-
-
 class Partition:
     """Subscriptions that agree on a path of equalities."""
 
     __slots__ = (
         "_origin",
         "_values",
-        "blocks",
+        "block",
         "few",
         "hashed",
         "layout",
-        "ledger",
         "records_count",
+        "shelf",
         "sizes",
-        "trunk",
     )
 
     def __init__(self, sizes: Sizes, origin: tuple[Partition, str, HashKey] | None) -> None:
@@ -75,9 +60,8 @@ class Partition:
         self.records_count = 0
         self.few: list[Record] | None = []
         self.layout = NO_LAYOUT
-        self.trunk: Branch | None = None
-        self.blocks: list[Block] = []
-        self.ledger: Ledger | None = None
+        self.block: Block | None = None
+        self.shelf: Shelf | None = None
         self.hashed: dict[str, dict[HashKey, Partition]] = {}
         self._values: dict[str, set[HashKey]] = {}  # equalities seen on attributes that are not hashed
         self._origin = origin
@@ -95,36 +79,13 @@ class Partition:
 
     def drop(self, record: Record) -> None:
         """Forget a record that is kept in this very partition."""
-        if record.block is None:
-            assert self.few is not None
+        if self.few is not None:
             self.few.remove(record)
-        else:
-            record.block.take_out(record, self.layout)
-            if self.ledger is not None:
-                self.ledger.strike(record)
+        elif isinstance(record.holder, Block):
+            record.holder.take_out(record, self.layout)
+        elif self.shelf is not None:
+            self.shelf.take_out(record, self.layout)
         self._shrink()
-
-    def blocks_within(self, present: list[int]) -> list[Block]:
-        """The blocks that can hold somebody who needs no axis but these, given in ascending order."""
-        trunk = self.trunk
-        if trunk is None:
-            return []
-        if not trunk.branches and trunk.more is None:
-            return [trunk.block]
-        twigs: list[Twig] = [(-1, axis) for axis in present]
-        pairs = list(combinations(present, 2))
-        blocks: list[Block] = []
-        waiting = [trunk]
-        for branch in waiting:  # which grows as we go
-            blocks.append(branch.block)
-            below = branch.branches
-            if below:
-                waiting += [below[twig] for twig in twigs if twig in below]
-                if branch is trunk:
-                    waiting += [below[twig] for twig in pairs if twig in below]
-            if branch.more is not None:
-                waiting.append(branch.more)
-        return blocks
 
     def _shrink(self) -> None:
         self.records_count -= 1
@@ -183,68 +144,17 @@ class Partition:
 
     def _shelve(self, record: Record) -> None:
         layout = self.layout
-        news: list[NewCut] = []
-        axes = [layout.prepare(rule, news) for rule in record.rules]
-        branch = self.trunk
-        if branch is None:
-            branch = self.trunk = self._grow()
-        if not branch.block.has_room(self.sizes.block_records_max):
-            branch = self._branch_with_room(branch, axes)
+        for rule in record.rules:
+            layout.prepare(rule)
         record.partition = self
-        branch.block.put(record, layout)
-        self._enter(record, news)
-
-    def _branch_with_room(self, branch: Branch, axes: list[Axis]) -> Branch:
-        trunk = branch
-        capacity = self.sizes.block_records_max
-        for _ in range(1, self.sizes.trunk_blocks_max):
-            if trunk.more is None:
-                trunk.more = self._grow()
-            trunk = trunk.more
-            if trunk.block.has_room(capacity):
-                return trunk
-        for twig in _twigs(axes):
-            below = branch.branches.get(twig)
-            if below is None:
-                below = branch.branches[twig] = self._grow()
-            branch = below
-            if branch.block.has_room(capacity):
-                return branch
-        while not branch.block.has_room(capacity):
-            if branch.more is None:
-                branch.more = self._grow()
-            branch = branch.more
-        return branch
-
-    def _enter(self, record: Record, news: list[NewCut]) -> None:
-        ledger = self.ledger
-        if ledger is not None:
-            if news:
-                ledger.follow(news)
-            ledger.enter(record)
-        elif len(self.blocks[0].records) >= self.sizes.ledger_records_min:
-            ledger = self.ledger = Ledger(self.layout)
-            for block in self.blocks:
-                for each in block.records:
-                    if each is not None:
-                        ledger.enter(each)
-
-    def _grow(self) -> Branch:
-        branch = Branch()
-        self.blocks.append(branch.block)
-        return branch
-
-
-_users = attrgetter("users")
-
-
-def _twigs(axes: list[Axis]) -> list[Twig]:
-    """The way down the tree: the two rarest axes together, then one at a time."""
-    if len(axes) < 2:
-        return [(-1, axis.number) for axis in axes]
-    axes.sort(key=_users)
-    first, second, *others = [axis.number for axis in axes]
-    return [(min(first, second), max(first, second)), *((-1, number) for number in others)]
+        if self.block is None:
+            self.block = Block()
+        if self.block.has_room(self.sizes.block_records_max):
+            self.block.put(record, layout)
+        else:
+            if self.shelf is None:
+                self.shelf = Shelf(self.sizes.waiting_records_max, self.sizes.sheet_slots_max)
+            self.shelf.put(record, layout)
 
 
 NO_LAYOUT: Final = Layout()

@@ -1,4 +1,4 @@
-"""Decides which slots of a block a publication leaves over; never verifies a survivor."""
+"""Decides which slots of a block or a sheet a publication leaves over; never verifies a survivor."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import itemgetter, or_
 
+import numpy as np
+
 from broker_runtime.language.messages import Content
 from broker_runtime.matching.block import GROUP_ROWS, Block
 from broker_runtime.matching.layout import Layout
+from broker_runtime.matching.rows import Words
+from broker_runtime.matching.sheet import Sheet
 
 Pick = Callable[[list[int]], Sequence[int]]
 
@@ -17,22 +21,20 @@ Pick = Callable[[list[int]], Sequence[int]]
 class Probe:
     """A publication in terms of one layout: numbers of axes, scales, cuts and gaps."""
 
-    __slots__ = ("_absent", "_beyond", "_cuts", "_gaps", "_members", "present")
+    __slots__ = ("_absent", "_beyond", "_cuts", "_gaps", "_members", "_missing")
 
     def __init__(self, layout: Layout, content: Content) -> None:
-        self.present: list[int] = []
         self._cuts: list[tuple[int, int]] = []  # (scale, row)
         self._gaps: list[tuple[int, int]] = []  # (scale, row below)
         self._members: list[int] = []  # scales of another kind than the value's
         self._beyond: list[int] = []  # scales on which the value is a NaN
         get = content.get
-        absent = []
+        absent: list[int] = []
         for attribute, number, scales in layout.tracks:
             value = get(attribute)
             if value is None:
                 absent.append(number)
                 continue
-            self.present.append(number)
             scale = scales.get(value.__class__)
             if scale is None:
                 self._members += layout.axes[number].all_scales()
@@ -46,6 +48,7 @@ class Probe:
                 self._beyond.append(scale.number)
             else:
                 self._gaps.append((scale.number, bisect_left(scale.cuts, value)))
+        self._missing = absent
         self._absent = _picker(absent)
 
     def sift(self, block: Block) -> tuple[int, int]:
@@ -72,6 +75,35 @@ class Probe:
         live = block.live
         good = live ^ (live & bad)
         return good, good & doubt
+
+    def sift_sheet(self, sheet: Sheet) -> tuple[Words, Words | None]:
+        """The same for a sheet; None if nobody can be in doubt."""
+        either = np.bitwise_or
+        levels, marks, strips = sheet.levels.shown, sheet.marks.shown, sheet.strips
+        bad = sheet.dead.copy()
+        doubts = [marks[0]] if sheet.check else []
+        for mark in sheet.marks_of(self._missing):
+            either(bad, marks[mark], bad)
+        for scale, row in self._cuts:
+            strip = strips[scale]
+            either(bad, levels[strip.order[row]], bad)
+            if strip.thins:
+                doubts.append(marks[strip.thin])
+        for scale, row in self._gaps:
+            outside, unsure = sheet.gap(scale, row)
+            either(bad, outside, bad)
+            doubts.append(unsure)
+        for scale in self._members:
+            either(bad, marks[strips[scale].member], bad)
+        for scale in self._beyond:  # no bound admits a NaN
+            strip = strips[scale]
+            either(bad, levels[strip.order[0]], bad)
+            either(bad, levels[strip.order[-1]], bad)
+            doubts.append(marks[strip.thin])
+        good = np.invert(bad, bad)
+        if not doubts:
+            return good, None
+        return good, np.bitwise_or.reduce(doubts) & good
 
 
 def sift_alone(block: Block, layout: Layout, content: Content) -> tuple[int, int]:

@@ -1,27 +1,30 @@
 """Decides which stored subscriptions stand in a relation to a given message; never changes the store.
 
-A question walks the partitions that can hold an answer, sifts their ledgers, and verifies who is in doubt:
-plain rules here, all others with the language's own relations.
+A question walks the partitions that can hold an answer, sifts their blocks and sheets, and verifies who is in
+doubt: plain rules here, all others with the language's own relations.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
-
-import numpy as np
 
 from broker_runtime.language.messages import CLASS, Advertisement, Subscription
 from broker_runtime.language.predicates import Predicate
 from broker_runtime.language.values import Value
-from broker_runtime.matching.block import Record
-from broker_runtime.matching.ledger import UNUSED, Comparison, Mask, Page
+from broker_runtime.matching.block import Block, Record, slots_of
+from broker_runtime.matching.comparison import Comparison, Found, Holder
+from broker_runtime.matching.harvest import keys_of
+from broker_runtime.matching.layout import Layout
 from broker_runtime.matching.partition import HashKey, Partition, hash_key
+from broker_runtime.matching.rows import keys_in, slots_in
 from broker_runtime.matching.rules import Rule
+from broker_runtime.matching.sheet import Sheet
 
 Rules = dict[str, Rule]
 Table = dict[HashKey, Partition]
+Relation = Callable[[Comparison, Holder], Found]
 
 
 class Question(ABC):
@@ -45,29 +48,32 @@ class Question(ABC):
             rest = {name: rule for name, rule in rules.items() if name != attribute}
             for child in self._children(rules.get(attribute), table):
                 self._walk(child, rest)
-        if partition.ledger is None:
-            for block in partition.blocks:
-                self._found += [r.key for r in block.records if r is not None and self._holds(r, rules)]
+        if partition.block is None:
             return
-        asked = [Comparison(partition.layout, rule) for rule in rules.values()]
-        for page in partition.ledger.pages:
-            self._reap(page, asked, rules)
+        layout = partition.layout
+        asked = [Comparison(layout, rule) for rule in rules.values()]
+        self._reap(partition.block, layout, asked, rules)
+        if partition.shelf is not None:
+            for sheet in partition.shelf.sheets:
+                self._reap(sheet, layout, asked, rules)
+            self._found += [each.key for each in partition.shelf.waiting if self._holds(each, rules)]
 
-    def _reap(self, page: Page, asked: list[Comparison], rules: Rules) -> None:
-        good = self._sift(page, asked)
-        if good is None:
+    def _reap(self, holder: Block | Sheet, layout: Layout, asked: list[Comparison], rules: Rules) -> None:
+        if holder.version != layout.version:
+            holder.catch_up(layout)
+        found = self._sift(holder, layout, asked)
+        if found is None:
             return
-        count = len(page.records)
+        good, doubt = found
         if self._plain:
-            doubt = np.frombuffer(page.check, np.bool_, count)
-            for each in asked:
-                more = each.doubtful(page)
-                if more is not None:
-                    doubt = doubt | more
-            self._found += map(page.keys.__getitem__, np.flatnonzero(good & ~doubt).tolist())
-            good &= doubt
-        for line in np.flatnonzero(good).tolist():
-            record = page.records[line]
+            doubt = doubt | holder.unplain()
+            if doubt.__class__ is int and not doubt:
+                self._found += _keys(holder, good)
+                return
+            self._found += _keys(holder, good & ~doubt)
+            good = good & doubt
+        for slot in _slots(holder, good):
+            record = holder.records[slot]
             if record is not None and self._holds(record, rules):
                 self._found.append(record.key)
 
@@ -81,8 +87,8 @@ class Question(ABC):
         """The partitions that can hold an answer, of those hashed by the rule's attribute."""
 
     @abstractmethod
-    def _sift(self, page: Page, asked: list[Comparison]) -> Mask | None:
-        """Who may be an answer; None for nobody."""
+    def _sift(self, holder: Holder, layout: Layout, asked: list[Comparison]) -> Found | None:
+        """Who may be an answer, and who of them is in doubt; None for nobody."""
 
     @abstractmethod
     def _compared(self, record: Record, rules: Rules) -> bool:
@@ -103,8 +109,8 @@ class Covering(Question):
     def _children(self, rule: Rule | None, table: Table) -> Iterable[Partition]:
         return () if rule is None else included_in(rule, table)
 
-    def _sift(self, page: Page, asked: list[Comparison]) -> Mask | None:
-        return all_of_theirs(page, [each.including(page) for each in asked if each.known(page)])
+    def _sift(self, holder: Holder, layout: Layout, asked: list[Comparison]) -> Found | None:
+        return all_of_theirs(holder, layout, asked, Comparison.including)
 
     def _compared(self, record: Record, rules: Rules) -> bool:
         for rule in record.rules:
@@ -127,13 +133,8 @@ class Covered(Question):
     def _children(self, rule: Rule | None, table: Table) -> Iterable[Partition]:
         return admitted(rule, table)
 
-    def _sift(self, page: Page, asked: list[Comparison]) -> Mask | None:
-        if not all(each.known(page) for each in asked):
-            return None
-        good = in_use(page)
-        for each in asked:
-            good &= each.included(page)
-        return good
+    def _sift(self, holder: Holder, layout: Layout, asked: list[Comparison]) -> Found | None:
+        return all_of_ours(holder, asked, Comparison.included)
 
     def _compared(self, record: Record, rules: Rules) -> bool:
         theirs = {rule.attribute: rule for rule in record.rules}
@@ -153,12 +154,8 @@ class Overlapping(Question):
     def _children(self, rule: Rule | None, table: Table) -> Iterable[Partition]:
         return admitted(rule, table)
 
-    def _sift(self, page: Page, asked: list[Comparison]) -> Mask | None:
-        good = in_use(page)
-        for each in asked:
-            if each.known(page):
-                good &= each.meeting(page) | each.absent(page)
-        return good
+    def _sift(self, holder: Holder, layout: Layout, asked: list[Comparison]) -> Found | None:
+        return all_of_both(holder, asked, Comparison.meeting)
 
     def _compared(self, record: Record, rules: Rules) -> bool:
         for rule in record.rules:
@@ -185,8 +182,8 @@ class Advertised(Question):
     def _children(self, rule: Rule | None, table: Table) -> Iterable[Partition]:
         return () if rule is None else admitted(rule, table)
 
-    def _sift(self, page: Page, asked: list[Comparison]) -> Mask | None:
-        return all_of_theirs(page, [each.meeting(page) for each in asked if each.known(page)])
+    def _sift(self, holder: Holder, layout: Layout, asked: list[Comparison]) -> Found | None:
+        return all_of_theirs(holder, layout, asked, Comparison.meeting)
 
     def _compared(self, record: Record, rules: Rules) -> bool:
         for rule in record.rules:
@@ -199,18 +196,41 @@ class Advertised(Question):
         return self._asked.overlaps(stored)
 
 
-def in_use(page: Page) -> Mask:
-    used: Mask = np.frombuffer(page.attributes, np.uint16, len(page.records)) != UNUSED
-    return used
+def all_of_ours(holder: Holder, asked: list[Comparison], relation: Relation) -> Found | None:
+    """Who has every attribute that is asked about, and on each the relation holds."""
+    if any(each.axis is None for each in asked):
+        return None
+    good, doubt = holder.living(), 0
+    for each in asked:
+        mask, unsure = relation(each, holder)
+        good, doubt = good & mask, doubt | unsure
+    return Found(good, doubt)
 
 
-def all_of_theirs(page: Page, masks: list[Mask]) -> Mask:
-    """Who has no attribute but those that one of the masks grants."""
-    granted = np.zeros(len(page.records), np.uint16)
-    for mask in masks:
-        granted += mask
-    complete: Mask = granted == np.frombuffer(page.attributes, np.uint16, len(page.records))
-    return complete
+def all_of_both(holder: Holder, asked: list[Comparison], relation: Relation) -> Found:
+    """With whom the relation holds on every attribute that both have."""
+    good, doubt = holder.living(), 0
+    for each in asked:
+        if each.axis is not None:
+            mask, unsure = relation(each, holder)
+            good, doubt = good & (mask | ~holder.needing([each.axis])), doubt | unsure
+    return Found(good, doubt)
+
+
+def all_of_theirs(holder: Holder, layout: Layout, asked: list[Comparison], relation: Relation) -> Found:
+    """Who has no attribute but those that are asked about, and on each of its own the relation holds."""
+    good, doubt = all_of_both(holder, asked, relation)
+    ours = {each.axis for each in asked}
+    others = [axis.number for axis in layout.axes if axis.number not in ours]
+    return Found(good & ~holder.needing(others), doubt)
+
+
+def _keys(holder: Block | Sheet, row: Any) -> list[Any]:
+    return keys_of(row, holder.keys) if isinstance(holder, Block) else keys_in(row, holder.keys)
+
+
+def _slots(holder: Block | Sheet, row: Any) -> list[int]:
+    return slots_of(row) if isinstance(holder, Block) else slots_in(row)
 
 
 def included_in(rule: Rule, table: Table) -> Iterable[Partition]:

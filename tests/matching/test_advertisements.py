@@ -21,7 +21,7 @@ Table = AdvertisementTable[int]
 
 TABLES: dict[str, Callable[[], Table]] = {
     "default": default_advertisement_table,
-    "ledger at once": lambda: AdvertisementIndex(Sizes(0, 3, 1, 2, 1000, 1)),
+    "sheets at once": lambda: AdvertisementIndex(Sizes(0, 3, 1, 2, 1000, 1)),
     "everything hashed": lambda: AdvertisementIndex(Sizes(0, 3, 1, 0, 1, 1)),
 }
 

@@ -29,6 +29,7 @@ from broker_runtime.client.errors import (
     QueueFull,
     Unreachable,
     VersionMismatch,
+    WrongBroker,
     WrongToken,
 )
 from broker_runtime.client.handles import AdvertisementHandle, SubscriptionHandle
@@ -67,6 +68,7 @@ __all__ = [
     "Trace",
     "Unreachable",
     "VersionMismatch",
+    "WrongBroker",
     "WrongToken",
     "connect",
     "find_token",

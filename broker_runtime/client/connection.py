@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final, Self
 
-from broker_runtime.addresses import parse_address
+from broker_runtime.addresses import parse_target
 from broker_runtime.client.answers import Answers, settle
 from broker_runtime.client.control import ControlDesk, Steering
 from broker_runtime.client.errors import (
@@ -18,8 +18,10 @@ from broker_runtime.client.errors import (
     PublicationLost,
     QueueFull,
     Unreachable,
+    WrongBroker,
     message_refused,
     not_admitted,
+    plain_reason,
 )
 from broker_runtime.client.handles import AdvertisementHandle, Handler, SubscriptionHandle
 from broker_runtime.client.inbox import Inbox
@@ -61,7 +63,12 @@ class Client(Steering):
     def __init__(self, address: str, id_: str, token: str, options: ClientOptions) -> None:
         source = random.SystemRandom()
         self.id = check_id(id_) if id_ else f"client-{source.randbytes(4).hex()}"
-        self.address = str(parse_address(address))
+        try:
+            target = parse_target(address)
+        except ValueError as error:
+            raise ValueError(f"{address!r}: {error}") from None
+        self.address = str(target)
+        self._wanted = target.id  # the broker that it has to be, if the address says so
         self.options = options
         self.broker = ""  # the broker's id, once connected
         self._settings = ClientSettings(
@@ -80,7 +87,8 @@ class Client(Steering):
         self._loop: asyncio.AbstractEventLoop
         self._opened: asyncio.Future[None]
         self._record: Recorder
-        self._unreachable = "no answer"
+        self._unreachable = ""  # why the last attempt failed
+        self._away = False
         self._error: ClientError | None = None
         self._answers = Answers()
         self.inbox = Inbox(options.notifications_max, self._hold, self._release)
@@ -123,7 +131,7 @@ class Client(Steering):
             async with asyncio.timeout(self.options.connect_timeout_s):
                 await self._opened
         except TimeoutError:
-            error = Unreachable(f"no broker at {self.address}: {self._unreachable}")
+            error = Unreachable(f"no broker at {self.address}: {self._unreachable or 'no answer'}")
             await self._end(error)
             raise error from None
         except BaseException:
@@ -280,7 +288,7 @@ class Client(Steering):
 
     def handle(self, event: Input, at: float) -> list[Effect]:
         if isinstance(event, DialFailed):
-            self._unreachable = event.reason
+            self._dial_failed(plain_reason(event.reason))
         return self._core.handle(event, at)
 
     def _pump(self) -> None:
@@ -310,9 +318,22 @@ class Client(Steering):
         elif isinstance(happening, Connected | Disconnected | Noticed):
             self._changed(happening)
 
+    def _dial_failed(self, reason: str) -> None:
+        first, self._unreachable = not self._unreachable, reason
+        if first and not self._opened.done() and self.options.on_wait is not None:
+            self.options.on_wait(reason)
+
     def _changed(self, change: Change) -> None:
+        if isinstance(change, Disconnected):
+            if self._away:  # that the session has ended too is no news: the next connect tells
+                return
+            self._away = True
         self._record.changed(change)
         if isinstance(change, Connected):
+            self._away = False
+            if self._wanted not in ("", change.broker):
+                self._fail(WrongBroker(self.address, self._wanted, change.broker))
+                return
             self.broker = change.broker
             if not change.resumed:
                 self._answers.session_replaced()

@@ -2,6 +2,7 @@
 
     ClientError
     ├── Unreachable            nobody answered at the address within the time allowed
+    │   └── WrongBroker        another broker than the one whose id the address names
     ├── NotAdmitted            the broker will not have this client, now or later (code)
     │   ├── WrongToken
     │   ├── IdInUse
@@ -21,7 +22,12 @@ publication raises ValueError; both before anything is sent.
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
+from typing import Final
+
+_ERRNO: Final = re.compile(r"\[Errno (-?[0-9]+)\] *(.*)", re.DOTALL)
 
 
 class ClientError(Exception):
@@ -30,6 +36,12 @@ class ClientError(Exception):
 
 class Unreachable(ClientError):
     pass
+
+
+class WrongBroker(Unreachable):
+    def __init__(self, address: str, wanted: str, found: str) -> None:
+        super().__init__(f"the broker at {address} is {found}, not {wanted}")
+        self.broker = found
 
 
 class NotAdmitted(ClientError):
@@ -106,3 +118,12 @@ def not_admitted(code: str, message: str) -> NotAdmitted:
 def message_refused(id_: str, code: str, message: str) -> MessageRefused:
     cls = NotAdvertised if code == "NOT_ADVERTISED" else MessageRefused
     return cls(id_, code, message)
+
+
+def plain_reason(reason: str) -> str:
+    """What the system says, without its numbers: `Connection refused`."""
+    found = _ERRNO.search(reason)
+    if found is None:
+        return "no answer" if reason == "TimeoutError" else reason
+    number = int(found[1])
+    return os.strerror(number) if number > 0 else found[2]

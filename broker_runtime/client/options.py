@@ -19,6 +19,7 @@ class ClientOptions:
     policy: Policy = Policy.BLOCK  # what the broker does when this client does not keep up
     broker_queue_length_max: int = 0  # of the broker's queue for this client; 0 takes the broker's own
     on_change: Callable[[Change], None] | None = None
+    on_wait: Callable[[str], None] | None = None  # told why, once, when the first attempt to connect fails
     log: Path | None = None
     log_every: int = 0  # log each publication whose number is a multiple; 0 logs none, 1 all
     run: str = ""

@@ -10,14 +10,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from broker_runtime.client import Client, ClientError, ClientOptions, Unreachable, connect
-from broker_runtime.commands import readers
+from broker_runtime.client import Client, ClientError, ClientOptions, Unreachable, find_token
+from broker_runtime.client.errors import plain_reason
+from broker_runtime.commands import printing, readers
+from broker_runtime.commands.dialect import DEFAULT_BROKER
 from broker_runtime.commands.exits import Exit, Refusal
 from broker_runtime.commands.options import nearest
 from broker_runtime.language import LanguageError
 
-DEFAULT_BROKER: Final = "127.0.0.1:10000"
 SETTLE_TIMEOUT_S: Final = 5.0
+
+
+class CommandClient(Client):
+    """A client that, stopped before there is a broker, says so instead of ending as if all were done."""
+
+    async def open(self) -> Client:
+        try:
+            return await super().open()
+        except asyncio.CancelledError:
+            raise Refusal(f"stopped before a broker answered at {self.address}", Exit.INTERRUPTED) from None
 
 
 class Parser(argparse.ArgumentParser):
@@ -34,6 +45,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise Refusal(f"{message}\n  {self.prog} --help shows how")
+
+    def print_help(self, file: Any = None) -> None:
+        printing.result({}, self.format_help().rstrip("\n"))
 
     def unknown(self, argument: str) -> NoReturn:
         if not argument.startswith("-"):
@@ -57,9 +71,14 @@ def reader(read: Any) -> Any:
 
 def add_connection(parser: Parser) -> None:
     group = parser.add_argument_group("connection")
-    address = reader(lambda text: str(readers.address(text)))
+    address = reader(lambda text: readers.target(text).uri)
     group.add_argument(
-        "-b", "--broker", metavar="ADDRESS", default=DEFAULT_BROKER, type=address, help="host:port or URI"
+        "-b",
+        "--broker",
+        metavar="ADDRESS",
+        default=str(DEFAULT_BROKER),
+        type=address,
+        help=f"host:port or URI ({DEFAULT_BROKER})",
     )
     group.add_argument("-i", "--id", metavar="ID", type=reader(readers.identifier), help="id of this client")
     group.add_argument("--token-file", metavar="FILE", help="file with the shared token (or set PANDA_TOKEN)")
@@ -83,7 +102,7 @@ def client_of(arguments: argparse.Namespace, options: ClientOptions | None = Non
     options = replace(
         options or ClientOptions(),
         connect_timeout_s=arguments.connect_timeout,
-        log=Path(arguments.log) if arguments.log else None,
+        log=log_file(arguments.log),
         log_every=arguments.log_every,
         run=arguments.run,
     )
@@ -91,10 +110,34 @@ def client_of(arguments: argparse.Namespace, options: ClientOptions | None = Non
 
 
 def open_client(address: str, id_: str, token_file: str | None, options: ClientOptions) -> Client:
+    def wait(reason: str) -> None:
+        printing.note(f"waiting for {client.address}: {reason} …")
+
+    client = CommandClient(address, id_, read_token(token_file), replace(options, on_wait=wait))
+    return client
+
+
+def read_token(file: str | None) -> str:
     try:
-        return connect(address, id_, token_file=token_file, options=options)
-    except (OSError, ValueError) as error:
-        raise Refusal(f"--token-file: {error}") from None
+        return find_token(file=file)
+    except OSError as error:
+        raise Refusal(f"--token-file {told(error)}") from None
+    except ValueError as error:
+        raise Refusal(f"--token-file {error}") from None
+
+
+def log_file(name: str | None) -> Path | None:
+    """The path of a log; Refusal when its folder is missing."""
+    path = Path(name) if name else None
+    if path is not None and not path.parent.is_dir():
+        raise Refusal(f"--log {path}: the folder {path.parent} does not exist")
+    return path
+
+
+def told(error: OSError) -> str:
+    """Which file, and what about it; never a number."""
+    reason = error.strerror or plain_reason(str(error))
+    return f"{error.filename}: {reason}" if error.filename is not None else reason
 
 
 async def settle(client: Client) -> None:
@@ -103,8 +146,6 @@ async def settle(client: Client) -> None:
         async with asyncio.timeout(SETTLE_TIMEOUT_S):
             await client.settle()
     except TimeoutError:
-        from broker_runtime.commands import printing
-
         printing.note(f"going on, though not every broker has answered within {SETTLE_TIMEOUT_S:g} s")
 
 
@@ -142,7 +183,7 @@ async def _guarded(main: Coroutine[Any, Any, int]) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise Refusal(f"{error.filename}: {error.strerror}", Exit.FAILED) from None
+        raise Refusal(told(error), Exit.FAILED) from None
 
 
 def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:

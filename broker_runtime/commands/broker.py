@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from broker_runtime.broker import BrokerSettings
-from broker_runtime.client.tokens import find_token
+from broker_runtime.client.errors import plain_reason
 from broker_runtime.commands import printing
+from broker_runtime.commands.arguments import log_file, read_token, told
 from broker_runtime.commands.dialect import BROKER, BrokerWords, broker_words
 from broker_runtime.commands.exits import Exit, Refusal
 from broker_runtime.commands.options import Reading, options_text, read_arguments, read_mapping
@@ -48,6 +49,13 @@ class BrokerLog(LogWriter):
         self._broker = broker
         self._errors_only = level == "error"
         self._quiet = quiet
+        self._neighbour_ids: dict[str, str] = {}
+        self._server: BrokerServer | None = None
+
+    def expect(self, server: BrokerServer, neighbour_ids: Mapping[str, str]) -> None:
+        """Warn, once for each address, when the broker there has another id."""
+        self._server = server
+        self._neighbour_ids = dict(neighbour_ids)
 
     def write(self, kind: str, fields: Mapping[str, object]) -> None:
         if not self._errors_only or kind in _ERROR_KINDS:
@@ -55,15 +63,26 @@ class BrokerLog(LogWriter):
         text = _told(kind, fields)
         if text and (not self._quiet or kind in _ERROR_KINDS):
             printing.note(f"{self._broker}: {text}")
+        if kind == "link_up" and self._neighbour_ids and self._server is not None:
+            self._compare_ids(self._server)
+
+    def _compare_ids(self, server: BrokerServer) -> None:
+        for address, wanted in list(self._neighbour_ids.items()):
+            target = server.broker.endpoint.targets.get(address)
+            if target is not None and target.peer:
+                del self._neighbour_ids[address]
+                if target.peer != wanted:
+                    text = f"the broker at {address} is {target.peer}, not {wanted} as -n says"
+                    printing.note(f"{self._broker}: warning: {text}")
 
 
 def _told(kind: str, fields: Mapping[str, object]) -> str:
     if kind == "link_up":
         return f"link with {fields['peer']} is {'up again' if fields['resumed'] else 'up'}"
     if kind == "link_down":
-        return f"link with {fields['peer']} is down: {fields['reason']}"
+        return f"link with {fields['peer']} is down: {plain_reason(str(fields['reason']))}"
     if kind == "dial_failed":
-        return f"no link to {fields['address']} yet: {fields['reason']}"
+        return f"no link to {fields['address']} yet: {plain_reason(str(fields['reason']))}"
     if kind == "error":
         return f"{fields['peer'] or 'a peer'}: {fields['message']} ({fields['code']})"
     if kind == "memory":
@@ -85,24 +104,25 @@ def run(arguments: Sequence[str]) -> int:
     values = words.values
     try:
         log = BrokerLog(
-            Path(values["log"]) if "log" in values else None,
+            log_file(values.get("log")),
             settings.id,
             values.get("run", ""),
             values.get("log_level", "info"),
             values.get("quiet", False),
         )
     except OSError as error:
-        raise Refusal(f"--log {values['log']}: {error.strerror}") from None
+        raise Refusal(f"--log {told(error)}") from None
     return asyncio.run(_serve(settings, words, log))
 
 
-async def _serve(settings: BrokerSettings, words: BrokerWords, log: LogWriter) -> int:
+async def _serve(settings: BrokerSettings, words: BrokerWords, log: BrokerLog) -> int:
     server = BrokerServer(settings, log)
+    log.expect(server, words.neighbour_ids)
     try:
         await server.start(words.listen)
     except OSError as error:
         log.close()
-        taken = "the port is taken" if error.errno == 98 else (error.strerror or str(error))
+        taken = "the port is taken" if error.errno == 98 else plain_reason(str(error))
         raise Refusal(f"cannot listen at {words.listen}: {taken}", Exit.FAILED) from None
     try:
         ready = {"ready": settings.id, "address": str(server.address)}
@@ -119,17 +139,13 @@ def broker_settings(words: BrokerWords) -> BrokerSettings:
     """The broker that the options describe; Refusal when the token cannot be read."""
     values = words.values
     both = values.get("both_coverings")
-    try:
-        token = find_token(file=values.get("token_file"))
-    except (OSError, ValueError) as error:
-        raise Refusal(f"--token-file: {error}") from None
     debug = values.get("log_level") == "debug"
     every_s = values.get("status_every_s", STATUS_EVERY_S)
     advertisement_covering = values.get("advertisement_covering", both)
     return BrokerSettings(
         id=words.listen.id,
         neighbours=words.neighbours,
-        token=token,
+        token=read_token(values.get("token_file")),
         covering=Covering(values.get("covering", both or "active")),
         advertisement_covering=Covering(advertisement_covering or "active"),
         publications_checked=not values.get("no_check", False),

@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from broker_runtime.client import Change, Client, ClientOptions
+from broker_runtime.client import Change, Client, ClientOptions, connect
 from broker_runtime.commands import printing
-from broker_runtime.commands.arguments import Parser, add_connection, client_of, open_client, parse, run_async
+from broker_runtime.commands.arguments import Parser, add_connection, client_of, parse, run_async
 from broker_runtime.commands.console import WORDS, Console
 from broker_runtime.commands.exits import Exit
 
@@ -45,8 +45,14 @@ async def _converse(arguments: argparse.Namespace) -> int:
     first = client_of(arguments, ClientOptions(on_change=changed))
 
     def reopen(address: str) -> Client:
-        options = replace(first.options, connect_timeout_s=arguments.connect_timeout)
-        return open_client(address, first.id, arguments.token_file, options)
+        opened = connect(address, first.id, token_file=arguments.token_file, options=first.options)
+
+        def changed(change: Change) -> None:
+            if console is not None and console.client is opened:
+                console.changed(change)
+
+        opened.options = replace(first.options, on_change=changed, on_wait=None)
+        return opened
 
     async with first:
         console = Console(first, reopen, screen.show)

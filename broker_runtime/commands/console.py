@@ -18,7 +18,8 @@ from broker_runtime.client import (
     Notification,
     SubscriptionHandle,
 )
-from broker_runtime.commands.arguments import settle
+from broker_runtime.commands.arguments import settle, told
+from broker_runtime.commands.changes import Changes
 from broker_runtime.commands.control import COMMANDS, tables_text
 from broker_runtime.commands.exits import Refusal
 from broker_runtime.commands.monitor import HEADER, status_text
@@ -62,6 +63,8 @@ class Console:
         self._notified = 0
         self._waited = 0
         self._arrived = asyncio.Event()
+        self._changes = Changes()
+        self._changes.text(Connected(client.broker, resumed=False))
 
     async def execute(self, line: str) -> bool:
         """Carry out one line; False when it asks to quit. Refusals are shown and counted."""
@@ -82,20 +85,22 @@ class Console:
                 for p in error.problems
             ]
             self._fail({"problems": problems}, "\n".join(p.pointing() for p in error.problems))
-        except (ClientError, WordRefused, Refusal, ValueError, OSError) as error:
+        except OSError as error:
+            self._fail({}, told(error))
+        except (ClientError, WordRefused, Refusal, ValueError) as error:
             self._fail({}, str(error))
         return True
 
     def changed(self, change: Change) -> None:
         """Show what happens to the connection."""
+        data: dict[str, object]
         if isinstance(change, Connected):
-            text = f"connected to {change.broker}" + (" again, nothing was missed" if change.resumed else "")
-            self._output({"connected": change.broker, "resumed": change.resumed}, text)
+            data = {"connected": change.broker, "resumed": change.resumed}
         elif isinstance(change, Disconnected):
-            self._output({"disconnected": change.reason}, f"disconnected: {change.reason}; trying again")
+            data = {"disconnected": change.reason}
         else:
             data = {"notice": change.code, "message": change.message, "count": change.count}
-            self._output(data, f"{change.message} ({change.code})")
+        self._output(data, self._changes.text(change))
 
     def _fail(self, data: dict[str, object], text: str) -> None:
         self.failures += 1
@@ -129,12 +134,12 @@ class Console:
         self._output({"published": id_}, f"published {id_}")
 
     async def unsubscribe(self, names: str) -> None:
-        for name in _chosen(names, self._subscriptions, "unsub s1"):
+        for name in _chosen(names, self._subscriptions, "subscription", "unsub s1"):
             await self._subscriptions.pop(name).unsubscribe()
             self._output({"unsubscribed": name}, f"unsubscribed {name}")
 
     async def unadvertise(self, names: str) -> None:
-        for name in _chosen(names, self._advertisements, "unadv a1"):
+        for name in _chosen(names, self._advertisements, "advertisement", "unadv a1"):
             await self._advertisements.pop(name).unadvertise()
             self._output({"unadvertised": name}, f"unadvertised {name}")
 
@@ -203,13 +208,18 @@ class Console:
             self._waited = min(self._notified, self._waited + count)
 
     async def connect(self, address: str) -> None:
-        """Leave this broker for another; what was advertised and subscribed ends."""
+        """Leave this broker for another, once that has answered; what was advertised and subscribed ends."""
         client = self._reopen(_needed(address, "connect 127.0.0.1:10000"))
-        await self.client.close()
+        try:
+            await client.open()
+        except ClientError as error:
+            raise WordRefused(f"{error}; still connected to {self.client.broker}") from None
+        old, self.client = self.client, client
         self._advertisements.clear()
         self._subscriptions.clear()
-        self.client = client
-        await client.open()
+        await old.close()
+        data = {"connected": client.broker, "resumed": False}
+        self._output(data, f"connected to {client.broker}")
 
     async def help(self, _: str) -> None:
         rows = [f"  {word.usage:<44}{word.does}" for word in WORDS]
@@ -227,13 +237,13 @@ def _needed(text: str, example: str) -> str:
     return text
 
 
-def _chosen(names: str, known: Mapping[str, object], example: str) -> list[str]:
+def _chosen(names: str, known: Mapping[str, object], kind: str, example: str) -> list[str]:
     if names == "all":
         return list(known)
     chosen = _needed(names, example).split()
     for name in chosen:
         if name not in known:
-            raise WordRefused(f"there is no {name}; list shows {', '.join(known) or 'nothing'}")
+            raise WordRefused(f"there is no {kind} {name}, but {', '.join(known) or 'none at all'}")
     return chosen
 
 

@@ -33,11 +33,23 @@ def run(arguments: Sequence[str]) -> int:
     )
     add_connection(parser)
     found = parse(parser, arguments)
-    if (found.command == "inject") != bool(found.kind and found.text):
-        raise Refusal("inject, and nothing else, takes BROKER KIND TEXT")
-    if (found.command == "cut") != bool(found.peer):
-        raise Refusal("cut, and nothing else, takes --peer ID")
+    _check(found)
     return run_async(_control(found))
+
+
+def _check(found: argparse.Namespace) -> None:
+    """Refuse what a command lacks, or has and cannot use."""
+    if found.command == "inject":
+        needed = {"BROKER": found.target, f"KIND ({', '.join(KINDS)})": found.kind, "TEXT": found.text}
+        missing = [name for name, given in needed.items() if not given]
+        if missing:
+            raise Refusal(f"inject takes BROKER KIND TEXT; missing: {', '.join(missing)}")
+    elif found.kind:
+        raise Refusal(f"{found.command} takes no {found.kind!r}: only inject takes BROKER KIND TEXT")
+    if found.command == "cut" and not found.peer:
+        raise Refusal("cut needs --peer ID: the neighbour or client whose connection to cut")
+    if found.command != "cut" and found.peer:
+        raise Refusal(f"{found.command} takes no --peer: only cut does")
 
 
 async def _control(arguments: argparse.Namespace) -> int:

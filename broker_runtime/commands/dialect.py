@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from broker_runtime.addresses import Address
+from broker_runtime.addresses import Address, parse_address
 from broker_runtime.commands import readers
 from broker_runtime.commands.options import HELP, Option, Reading, read_arguments, text
 from broker_runtime.language.parsing import parse_subscription
@@ -26,6 +26,7 @@ COVERINGS: Final = ("off", "lazy", "active")
 LEVELS: Final = ("off", "error", "info", "debug")
 _LEVEL_OF: Final = {"fatal": "error", "warn": "info", "warning": "info", "trace": "debug", "all": "debug"}
 DEFAULT_HOST: Final = "127.0.0.1"
+DEFAULT_BROKER: Final = Address("127.0.0.1", 10_000)
 
 
 def _cyclic(word: str) -> str:
@@ -86,7 +87,7 @@ _LOG: Final = (
 )
 _TRAFFIC: Final = (
     _option("-i --id", "id", "id of the client", "ID", readers.identifier),
-    _option("-b --broker", "broker", "host:port or socket://host:port/ID", "BROKER", readers.address),
+    _option("-b --broker", "broker", f"host:port or URI ({DEFAULT_BROKER})", "BROKER", readers.target),
     _option("-d --delay", "delay_s", "seconds to wait before the first message", "S", readers.seconds),
     _option("--count", "count", "stop after so many", "N", readers.positive),
     _option("--duration", "duration_s", "stop after so long", "S", readers.seconds),
@@ -102,7 +103,7 @@ BROKER: Final[tuple[Option, ...]] = (
         "neighbours",
         "brokers to link with: host:port or URI",
         "A,B,…",
-        readers.addresses,
+        readers.targets,
     ),
     _option("-c --config", "config", "file with any of these options, JSON or TOML", "FILE"),
     _option("-cy --cyclic", "cyclic", "only off, for now: the overlay has no cycles", "off", _cyclic),
@@ -181,8 +182,8 @@ TABLES: Final[Mapping[str, tuple[Option, ...]]] = {
     "sqsubscriber": SQ_SUBSCRIBER,
 }
 _REQUIRED: Final = {
-    "sqpublisher": {"id": "-i ID", "broker": "-b BROKER", "symbols": "-s SYMBOLS"},
-    "sqsubscriber": {"id": "-i ID", "broker": "-b BROKER", "subscriptions": "-s SUBSCRIPTIONS"},
+    "sqpublisher": {"id": "-i ID", "symbols": "-s SYMBOLS"},
+    "sqsubscriber": {"id": "-i ID", "subscriptions": "-s SUBSCRIPTIONS"},
 }
 
 
@@ -193,6 +194,7 @@ class BrokerWords:
     listen: Address
     neighbours: tuple[str, ...]
     values: Mapping[str, Any]
+    neighbour_ids: Mapping[str, str]  # by address, where a URI says one
 
 
 def word_of(command: str) -> str | None:
@@ -208,6 +210,7 @@ def read_client(word: str, arguments: Iterable[str]) -> Reading:
         if not reading.problems:
             missing = [shown for key, shown in _REQUIRED[word].items() if key not in values]
             reading.problems.extend(f"{shown} is missing" for shown in missing)
+        values.setdefault("broker", DEFAULT_BROKER)
         symbols, rates = values.get("symbols", ()), values.get("rates", ())
         if symbols and len(rates) > 1 and len(rates) != len(symbols):
             reading.problems.append(
@@ -238,7 +241,8 @@ def broker_words(values: Mapping[str, Any]) -> BrokerWords | list[str]:
         return problems
     assert port is not None
     listen = Address(host, port, id_)
-    neighbours = values.get("neighbours", ())
+    dialled = [parse_address(text) for text in values.get("neighbours", ())]
+    neighbours = tuple(map(str, dialled))
     if str(listen) in neighbours:
         return [f"-n {listen}: a broker is no neighbour of itself"]
-    return BrokerWords(listen, neighbours, values)
+    return BrokerWords(listen, neighbours, values, {str(each): each.id for each in dialled if each.id})

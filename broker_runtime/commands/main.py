@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Final
@@ -34,10 +33,10 @@ HELP: Final = (
 
 
 def main(arguments: Sequence[str]) -> int:
+    printing.prepare()
     word = arguments[0] if arguments else ""
     if word in ("-h", "--help", "help"):
-        printing.result({}, HELP)
-        return Exit.DONE
+        return _ended("help", _help)
     if word not in WORDS:
         said = f"unknown word {word!r}{nearest(word, WORDS)}" if word else "a word is missing"
         printing.note(f"{said}\n\n{HELP}")
@@ -47,9 +46,22 @@ def main(arguments: Sequence[str]) -> int:
 
 def run_command(word: str, arguments: Sequence[str]) -> int:
     """Run one word in this process; every way it can end is an exit code."""
-    try:
+
+    def act() -> int:
         run: Callable[[Sequence[str]], int] = import_module(f"broker_runtime.commands.{word}").run
         return run(arguments)
+
+    return _ended(word, act)
+
+
+def _help() -> int:
+    printing.result({}, HELP)
+    return Exit.DONE
+
+
+def _ended(word: str, act: Callable[[], int]) -> int:
+    try:
+        return act()
     except Refusal as refusal:
         lines = str(refusal).splitlines()
         printing.note("\n".join(line if line.startswith(" ") else f"{word}: {line}" for line in lines))
@@ -58,9 +70,7 @@ def run_command(word: str, arguments: Sequence[str]) -> int:
         return asked.code if isinstance(asked.code, int) else Exit.DONE
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has gone; stdout must not be flushed again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read our output has gone
         return Exit.FAILED
     except Exception as error:
         if os.environ.get("PANDA_DEBUG") == "1":

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from broker_runtime.client import ClientOptions, Notification
 from broker_runtime.commands import printing, readers
 from broker_runtime.commands.arguments import Parser, add_connection, client_of, parse, reader, run_async
+from broker_runtime.commands.changes import Changes
 from broker_runtime.commands.exits import Exit
 from broker_runtime.commands.shapes import content_data
-from broker_runtime.commands.subscribe import tell_change, until_done_or_failed
+from broker_runtime.commands.subscribe import until_done_or_failed
 from broker_runtime.control.words import BROKER_INFO
 from broker_runtime.language import Value
 
@@ -42,7 +43,7 @@ async def _monitor(arguments: argparse.Namespace) -> int:
             if left == 0:
                 done.set()
 
-    async with client_of(arguments, ClientOptions(on_change=tell_change)) as client:
+    async with client_of(arguments, ClientOptions(on_change=Changes().tell)) as client:
         if not arguments.json:
             printing.result({}, HEADER)
         if arguments.once:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from broker_runtime.commands import printing
 from broker_runtime.commands.arguments import Parser, add_connection, client_of, parse, run_async, settle
 from broker_runtime.commands.exits import Exit, Refusal
 from broker_runtime.commands.shapes import advertisement_for
-from broker_runtime.language import CLASS, Value, parse_advertisement, parse_publication
+from broker_runtime.language import CLASS, LanguageError, Value, parse_advertisement, parse_publication
 
 EXAMPLE = """python -m broker_runtime publish -b 127.0.0.1:10000 "[class,'STOCK'],[price,20]"
 python -m broker_runtime publish -b 127.0.0.1:10000 - < publications.txt"""
@@ -38,9 +38,9 @@ def run(arguments: Sequence[str]) -> int:
 
 async def _publish(arguments: argparse.Namespace, payload: bytes) -> int:
     texts = arguments.publications
-    if "-" not in texts:
-        for text in texts:
-            parse_publication(text, now=datetime.now(UTC))  # refuse all or none
+    for place, text in _arguments(texts):  # refuse all or none
+        if text != "-":
+            _parsed(place, text)
     promised = [parse_advertisement(text, now=datetime.now(UTC)) for text in arguments.advertise or ()]
     async with client_of(arguments) as client:
         for advertisement in promised:
@@ -48,8 +48,8 @@ async def _publish(arguments: argparse.Namespace, payload: bytes) -> int:
         if promised:
             await settle(client)
         advertiser = None if promised else Advertiser(client)
-        async for text in _texts(texts):
-            content = parse_publication(text, now=datetime.now(UTC))
+        async for place, text in _texts(texts):
+            content = _parsed(place, text)
             if advertiser is not None:
                 await advertiser.advertise_for(content)
             id_ = await client.publish(content, payload)
@@ -72,11 +72,27 @@ class Advertiser:
             await settle(self._client)
 
 
-async def _texts(arguments: Sequence[str]) -> AsyncIterator[str]:
-    for argument in arguments:
+def _parsed(place: str, text: str) -> Mapping[str, Value]:
+    try:
+        return parse_publication(text, now=datetime.now(UTC))
+    except LanguageError as error:
+        raise Refusal("\n".join(f"{place}{problem.pointing()}" for problem in error.problems)) from None
+
+
+def _arguments(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each argument after what to call it."""
+    for number, text in enumerate(texts, 1):
+        yield f"argument {number}: " if len(texts) > 1 else "", text
+
+
+async def _texts(arguments: Sequence[str]) -> AsyncIterator[tuple[str, str]]:
+    """Every text, after where it stands."""
+    number = 0
+    for place, argument in _arguments(arguments):
         if argument != "-":
-            yield argument
+            yield place, argument
             continue
         while line := await asyncio.to_thread(sys.stdin.readline):
+            number += 1
             if line.strip() and not line.lstrip().startswith("#"):
-                yield line.strip()
+                yield f"stdin line {number}: ", line.strip()

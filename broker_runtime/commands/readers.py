@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Final
 
-from broker_runtime.addresses import Address, parse_address
+from broker_runtime.addresses import Address, parse_address, parse_target
 from broker_runtime.language.dates import read_duration
 from broker_runtime.language.identifiers import check_id
 from broker_runtime.language.problems import LanguageError
@@ -30,9 +30,14 @@ def address(text: str) -> Address:
     return parse_address(text)
 
 
-def addresses(text: str) -> tuple[str, ...]:
-    """Several, separated by commas: as the links want them, without ids."""
-    return tuple(str(parse_address(each)) for each in text.split(",") if each.strip())
+def target(text: str) -> Address:
+    """The address of a broker to connect to."""
+    return parse_target(text)
+
+
+def targets(text: str) -> tuple[str, ...]:
+    """Several, separated by commas."""
+    return tuple(parse_target(each).uri for each in text.split(",") if each.strip())
 
 
 def port(text: str) -> int:
@@ -42,17 +47,14 @@ def port(text: str) -> int:
     return number
 
 
-def count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 15:
-        raise ValueError("it is a whole number, 0 or more")
+def count(text: str, least: int = 0) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 15 or int(text) < least:
+        raise ValueError(f"it is a whole number, {least} or more")
     return int(text)
 
 
 def positive(text: str) -> int:
-    number = count(text)
-    if not number:
-        raise ValueError("it is a whole number, 1 or more")
-    return number
+    return count(text, 1)
 
 
 def seconds(text: str) -> float:

@@ -6,23 +6,22 @@ import asyncio
 import random
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any, Final
 
 from broker_runtime.client import Client, ClientOptions
 from broker_runtime.commands import printing
-from broker_runtime.commands.arguments import open_client, run_async, settle
+from broker_runtime.commands.arguments import log_file, open_client, run_async, settle
+from broker_runtime.commands.changes import Changes
 from broker_runtime.commands.dialect import SQ_PUBLISHER, read_client
 from broker_runtime.commands.exits import Exit, Refusal
 from broker_runtime.commands.options import options_text
 from broker_runtime.commands.pacing import keep, limited
-from broker_runtime.commands.subscribe import tell_change
 from broker_runtime.workloads.schedule import even, merged, poisson
 from broker_runtime.workloads.stocks import advertisement_text, quotes
 
 RATE_PER_MINUTE: Final = 60.0
 
-HELP: Final = f"""usage: python -m broker_runtime sqpublisher -i ID -s SYMBOLS -b BROKER [option …]
+HELP: Final = f"""usage: python -m broker_runtime sqpublisher -i ID -s SYMBOLS [-b BROKER] [option …]
 
 Advertise and publish stock quotes until stopped.
 
@@ -50,12 +49,12 @@ def run_traffic(word: str, arguments: Sequence[str], help_: str, act: Any) -> in
 
 async def _connected(values: Mapping[str, Any], act: Any) -> int:
     options = ClientOptions(
-        on_change=tell_change,
-        log=Path(values["log"]) if "log" in values else None,
+        on_change=Changes().tell,
+        log=log_file(values.get("log")),
         log_every=values.get("log_every", 0),
         run=values.get("run", ""),
     )
-    client = open_client(str(values["broker"]), values["id"], values.get("token_file"), options)
+    client = open_client(values["broker"].uri, values["id"], values.get("token_file"), options)
     async with client:
         printing.note(f"{client.id} connected to {client.broker}")
         code: int = await act(client, values)

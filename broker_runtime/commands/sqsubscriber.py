@@ -15,7 +15,7 @@ from broker_runtime.commands.shapes import notification_data, notification_text
 from broker_runtime.commands.sqpublisher import run_traffic
 from broker_runtime.commands.subscribe import until_done_or_failed
 
-HELP: Final = f"""usage: python -m broker_runtime sqsubscriber -i ID -s SUBSCRIPTIONS -b BROKER [option …]
+HELP: Final = f"""usage: python -m broker_runtime sqsubscriber -i ID -s SUBSCRIPTIONS [-b BROKER] [option …]
 
 Subscribe, and print notifications until stopped.
 

@@ -7,9 +7,10 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from broker_runtime.client import Change, Client, ClientOptions, Connected, Disconnected, Notification
+from broker_runtime.client import Client, ClientOptions, Notification
 from broker_runtime.commands import printing, readers
 from broker_runtime.commands.arguments import Parser, add_connection, client_of, parse, reader, run_async
+from broker_runtime.commands.changes import Changes
 from broker_runtime.commands.exits import Exit
 from broker_runtime.commands.shapes import notification_data, notification_text
 from broker_runtime.language import parse_subscription
@@ -47,7 +48,7 @@ async def _subscribe(arguments: argparse.Namespace) -> int:
             if not left:
                 done.set()
 
-    async with client_of(arguments, ClientOptions(on_change=tell_change)) as client:
+    async with client_of(arguments, ClientOptions(on_change=Changes().tell)) as client:
         for subscription in wanted:
             await client.subscribe(subscription, show)
         printing.note(f"{client.id} subscribed at {client.broker}")
@@ -55,7 +56,10 @@ async def _subscribe(arguments: argparse.Namespace) -> int:
             async with asyncio.timeout(arguments.timeout):
                 await until_done_or_failed(client, done)
         except TimeoutError:
-            return Exit.FAILED if left else Exit.DONE
+            if left:
+                came = arguments.count - left
+                printing.note(f"only {came} of {arguments.count} came within {arguments.timeout:g} s")
+                return Exit.FAILED
     return Exit.DONE
 
 
@@ -70,14 +74,3 @@ async def until_done_or_failed(client: Client, done: asyncio.Event) -> None:
     finally:
         waiting.cancel()
         ended.cancel()
-
-
-def tell_change(change: Change) -> None:
-    """Say on stderr what happens to the connection; the first connect goes without saying."""
-    if isinstance(change, Disconnected):
-        printing.note(f"disconnected: {change.reason}; trying again")
-    elif isinstance(change, Connected):
-        if change.resumed:
-            printing.note(f"connected to {change.broker} again, nothing was missed")
-    else:
-        printing.note(f"{change.message} ({change.code}{f', {change.count}' if change.count else ''})")

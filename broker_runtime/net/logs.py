@@ -19,8 +19,6 @@ class LogWriter:
     """Collects lines and writes them together; `flush` is called by the shell a few times a second."""
 
     def __init__(self, path: Path | None, process: str, run: str = "", stream: TextIO | None = None) -> None:
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("ab", buffering=0) if path else None
         self._stream = stream
         self._common = {"host": socket.gethostname(), "run": run, "proc": process}

@@ -4,6 +4,7 @@ A verb is a function in a module of its own. Its signature is all that `panda --
 imports nothing heavy; the function's body imports the rooms it drives.
 """
 
+import errno
 import os
 import sys
 from typing import Annotated, NoReturn
@@ -14,6 +15,8 @@ from panda.cli import printing
 from panda.cli.demo import demo
 from panda.cli.exits import Exit
 from panda.cli.version import version
+
+_WRITE_ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EBADF)
 
 app = typer.Typer(
     help="Describe, deploy and measure distributed publish/subscribe experiments.",
@@ -47,11 +50,18 @@ app.command()(version)
 
 
 def main() -> NoReturn:
+    printing.prepare()
     try:
         app()
     except KeyboardInterrupt:
         sys.exit(Exit.INTERRUPTED)
+    except printing.CannotWrite as error:
+        printing.problem(f"cannot write: {error}")
+        sys.exit(Exit.FAILED)
     except Exception as error:
+        if isinstance(error, OSError) and error.filename is None and error.errno in _WRITE_ERRORS:
+            printing.problem(f"cannot write: {error.strerror}")  # a help page, which typer prints
+            sys.exit(Exit.FAILED)
         if os.environ.get("PANDA_DEBUG") == "1":
             import traceback
 

@@ -115,3 +115,14 @@ def test_an_interrupt_exits_130_without_a_traceback() -> None:
 def test_a_verb_chooses_its_exit_code() -> None:
     answer = panda_with_a_verb_that_raises("__import__('typer').Exit(4)")
     assert answer.returncode == Exit.GATE_NOT_MET
+
+
+@pytest.mark.parametrize("words", ["--help", "version"])
+def test_output_that_cannot_be_written_is_said_in_one_line(words: str) -> None:
+    code = "from panda.cli.main import main; main()"
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        answer = subprocess.run(
+            [sys.executable, "-c", code, words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert answer.returncode == Exit.FAILED
+    assert answer.stderr == "panda: cannot write: No space left on device\n"

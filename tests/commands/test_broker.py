@@ -84,6 +84,13 @@ def test_a_cycle_is_refused_with_the_way_it_would_close(processes: Processes) ->
     assert c.popen.poll() is None
 
 
+def test_a_neighbour_with_another_id_than_expected_is_told(processes: Processes) -> None:
+    processes.broker("A")
+    b = processes.broker("B", f"socket://{processes.addresses['A']}/Alicia")
+    line = b.wait_for("warning", b.stderr)
+    assert line == f"B: warning: the broker at {processes.addresses['A']} is A, not Alicia as -n says"
+
+
 def test_a_token_file_keeps_strangers_out(processes: Processes) -> None:
     (processes.folder / "token").write_text("s3cret\n")
     processes.broker("A", options=["--token-file", "token"])

@@ -89,6 +89,24 @@ def test_batch_files_and_another_broker(processes: Processes) -> None:
     assert "No such file" in said
 
 
+def test_a_broker_that_cannot_be_reached_leaves_everything_as_it_was(processes: Processes) -> None:
+    processes.broker("A")
+    address = processes.addresses["A"]
+    console = processes.start("client", "-b", address, "-i", "C", "--connect-timeout", "0.2")
+    console.type("s [class,eq,'X']\nconnect 127.0.0.1:1\nconnect http://x:1\nunsub s9\nbatch none\nlist\n")
+    console.end_of_input()
+    assert console.wait() == Exit.FAILED
+    assert console.stdout.seen == [
+        "C connected to A",
+        "subscribed s1",
+        "no broker at 127.0.0.1:1: Connection refused; still connected to A",
+        "'http://x:1': it is no address of a broker: write host:port or socket://host:port/ID",
+        "there is no subscription s9, but s1",
+        "none: No such file or directory",
+        "s1: [class,eq,'X']",
+    ]
+
+
 # Makes its stdin the controlling terminal, so that ^C is a signal, and becomes the program named.
 TAKE_TERMINAL = """
 import fcntl, os, sys, termios

@@ -79,6 +79,8 @@ def test_heartbeats_are_switched_or_timed() -> None:
         ("-i A/B -p 1", "an id holds no '/'"),
         ("-i A -p", "-p needs a value: PORT"),
         ("-i A -p 1 -n here", "write host:port or socket://host:port/ID"),
+        ("-i A -p 1 -n http://127.0.0.1:2", "-n http://127.0.0.1:2: it is no address of a broker: write"),
+        ("-i A -p 1 -n 127.0.0.1:0", "nobody can be reached at port 0"),
         ("-i A -p 1 -n 127.0.0.1:1", "no neighbour of itself"),
         ("-i A -p 1 -cy on", "cycles are not supported yet; say off"),
         ("-i A -p 1 -b db.properties", "database is not supported yet"),
@@ -124,10 +126,8 @@ def test_a_publisher_has_one_rate_or_one_for_each_symbol() -> None:
     assert reading.problems == []
     assert (reading.values["symbols"], reading.values["rates"]) == (("YHOO", "MSFT"), (60.0, 30.0))
     assert "one, or one each" in read_client("sqpublisher", [*line.split(), "-r", "1/2/3"]).problems[0]
-    assert read_client("sqpublisher", ["-i", "P0"]).problems == [
-        "-b BROKER is missing",
-        "-s SYMBOLS is missing",
-    ]
+    assert read_client("sqpublisher", []).problems == ["-i ID is missing", "-s SYMBOLS is missing"]
+    assert str(read_client("sqpublisher", line.split()[:-2]).values["broker"]) == "127.0.0.1:10000"
 
 
 def test_subscriptions_are_split_outside_of_quotes_and_brackets_only() -> None:

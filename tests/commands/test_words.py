@@ -31,7 +31,16 @@ def test_unknown_words_and_options_get_the_nearest(processes: Processes) -> None
         (["publish", "--broke", "x:1", "[class,'X']"], "did you mean --broker?"),
         (["control", "dance"], "invalid choice: 'dance'"),
         (["publish", "-b", "nowhere", "[class,'X']"], "write host:port"),
-        (["control", "inject", "A"], "takes BROKER KIND TEXT"),
+        (["publish", "-b", "http://127.0.0.1:1", "[class,'X']"], "'http://127.0.0.1:1': it is no address of"),
+        (["publish", "-b", "127.0.0.1:0", "[class,'X']"], "nobody can be reached at port 0"),
+        (["publish", "[class,'X']", "[class"], "publish: argument 2: line 1"),
+        (["publish", "--log", "none/log", "[class,'X']"], "--log none/log: the folder none does not exist"),
+        (["broker", "-i", "A", "-p", "0", "--log", "none/log"], "the folder none does not exist"),
+        (["sqpublisher", "-i", "P", "-s", "X", "--log", "none/log"], "the folder none does not exist"),
+        (["subscribe", "--count", "x", "[class,eq,'X']"], "it is a whole number, 1 or more"),
+        (["control", "inject", "A"], "missing: KIND (publish, advertise"),
+        (["control", "inject", "A", "publish"], "missing: TEXT"),
+        (["control", "cut", "A"], "cut needs --peer ID"),
         (["workload", "publish", "--print"], "--print needs --count"),
         ([], "a word is missing"),
     ):
@@ -62,7 +71,78 @@ def test_a_message_that_is_none_is_shown_with_a_caret(processes: Processes) -> N
 def test_nobody_there_is_exit_3(processes: Processes) -> None:
     process = processes.run("publish", "-b", "127.0.0.1:1", "--connect-timeout", "0.2", "[class,'X']")
     assert processes.code(process) == Exit.UNREACHABLE
-    assert process.stderr.seen[0].startswith("publish: no broker at 127.0.0.1:1")
+    assert process.stderr.seen == [
+        "waiting for 127.0.0.1:1: Connection refused …",
+        "publish: no broker at 127.0.0.1:1: Connection refused",
+    ]
+
+
+@pytest.mark.parametrize("words", [["publish", "[class,'X']"], ["client"]])
+def test_to_be_stopped_before_there_is_a_broker_is_no_success(processes: Processes, words: list[str]) -> None:
+    process = processes.start(*words, "-b", "127.0.0.1:1")
+    process.wait_for("waiting for", process.stderr)
+    assert process.terminate() == Exit.INTERRUPTED
+    assert process.stderr.seen[-1] == f"{words[0]}: stopped before a broker answered at 127.0.0.1:1"
+
+
+def test_another_broker_than_the_one_named_is_refused(processes: Processes) -> None:
+    processes.broker("A")
+    address = processes.addresses["A"]
+    process = processes.run("publish", "-b", f"socket://{address}/Zed", "[class,'X']")
+    assert processes.code(process) == Exit.UNREACHABLE
+    assert process.said() == f"stdout:\nstderr:\npublish: the broker at {address} is A, not Zed"
+
+
+def test_a_bad_line_is_named_by_its_number(processes: Processes) -> None:
+    processes.broker("A")
+    process = processes.start("publish", "-b", processes.addresses["A"], "-")
+    process.type("# one\n[class,'X']\n\n[class\n")
+    process.end_of_input()
+    assert process.wait() == Exit.REFUSED
+    assert len(process.stdout.seen) == 1
+    assert process.stderr.seen[0].startswith("publish: stdin line 4: ")
+
+
+def test_a_broker_killed_and_started_again_is_told_as_it_is(processes: Processes) -> None:
+    a = processes.broker("A")
+    subscriber = processes.start("subscribe", "-b", processes.addresses["A"], "-i", "S", "[class,eq,'X']")
+    subscriber.wait_for("S subscribed", subscriber.stderr)
+    a.popen.kill()
+    a.wait()
+    subscriber.wait_for("disconnected: ", subscriber.stderr)
+    processes.broker("A", port=int(processes.addresses["A"].rpartition(":")[2]))
+    subscriber.wait_for("connected to A again, as a new session: ", subscriber.stderr)
+    assert sum("disconnected: " in line for line in subscriber.stderr.seen) == 1
+    assert not any("replaced" in line for line in subscriber.stderr.seen)
+
+
+def test_too_few_notifications_are_counted(processes: Processes) -> None:
+    processes.broker("A")
+    process = processes.run(
+        "subscribe", "-b", processes.addresses["A"], "[class,eq,'X']", "--count", "3", "--timeout", "0.05"
+    )
+    assert processes.code(process) == Exit.FAILED
+    assert process.stderr.seen[-1] == "only 0 of 3 came within 0.05 s"
+
+
+@pytest.mark.parametrize("words", ["--help", "version", "publish --help"])
+@pytest.mark.parametrize(
+    ("redirection", "reason"), [("> /dev/full", "No space left on device"), (">&-", "stdout is closed")]
+)
+def test_output_that_cannot_be_written_is_said_in_one_line(
+    processes: Processes, words: str, redirection: str, reason: str
+) -> None:
+    command = f"exec {sys.executable} -m broker_runtime {words} {redirection}"
+    process = processes.start(program=["sh", "-c", command])
+    assert process.wait() == Exit.FAILED
+    word = words.split(maxsplit=1)[0].lstrip("-")
+    assert process.stderr.seen == [f"{word}: cannot write: {reason}"]
+
+
+def test_a_terminal_that_knows_ascii_only_is_fine(processes: Processes) -> None:
+    process = processes.run("--help", PYTHONIOENCODING="ascii")
+    assert processes.code(process) == Exit.DONE
+    assert "option \\u2026" in process.stdout.seen[0]
 
 
 def test_an_id_in_use_is_exit_1(processes: Processes) -> None:
@@ -71,7 +151,7 @@ def test_an_id_in_use_is_exit_1(processes: Processes) -> None:
     first.wait_for("S subscribed", first.stderr)
     second = processes.run("subscribe", "-b", processes.addresses["A"], "-i", "S", "[class,eq,'X']")
     assert processes.code(second) == Exit.FAILED
-    assert second.stderr.seen == ["subscribe: client S is connected already"]
+    assert second.stderr.seen == ["subscribe: a client S is connected already"]
     assert first.terminate() == Exit.DONE
 
 
@@ -119,9 +199,7 @@ def test_a_reader_that_leaves_ends_the_command(processes: Processes) -> None:
 
 def test_a_log_that_cannot_be_written_is_no_bug_of_ours(processes: Processes) -> None:
     processes.broker("A")
-    process = processes.run(
-        "publish", "-b", processes.addresses["A"], "--log", "/proc/none/log", "[class,'X']"
-    )
+    process = processes.run("publish", "-b", processes.addresses["A"], "--log", "/proc/none", "[class,'X']")
     assert processes.code(process) == Exit.FAILED
     assert "/proc/none" in process.stderr.seen[0]
 

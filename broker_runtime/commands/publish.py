@@ -52,7 +52,10 @@ async def _publish(arguments: argparse.Namespace, payload: bytes) -> int:
             content = _parsed(place, text)
             if advertiser is not None:
                 await advertiser.advertise_for(content)
-            id_ = await client.publish(content, payload)
+            try:
+                id_ = await client.publish(content, payload)
+            except ValueError as error:  # together with its payload it is too large
+                raise Refusal(f"{place}{error}") from None
             printing.result({"id": id_}, id_, as_json=arguments.json)
     return Exit.DONE
 

@@ -167,8 +167,6 @@ class ClientCore:
         del self._subscription_ids[id_]
         self._unconfirmed[id_] = None
         self._offer(id_, DATA_LANE, encode(Unsubscribe(id_)))
-        if self._session is None:
-            self._confirm(id_)
 
     def publish(
         self, content: Mapping[str, object], now: float, payload: bytes = b"", trace: bool = False
@@ -252,6 +250,8 @@ class ClientCore:
             subscription = self._subscriptions.get(id_)
             assert subscription is not None
             self._offer(id_, DATA_LANE, encode(Subscribe(id_, subscription)))
+        for id_ in self._unconfirmed:  # the broker has withdrawn it, but others may not have yet
+            self._offer(id_, DATA_LANE, encode(Unsubscribe(id_)))
         backlog, self._backlog = self._backlog, []
         for id_, lane, record in backlog:
             self._offer(id_, lane, record)
@@ -272,8 +272,6 @@ class ClientCore:
         for id_ in [id_ for id_ in self._publications if id_ not in waiting]:
             del self._publications[id_]
             self._happenings.append(Lost(id_))
-        for id_ in list(self._unconfirmed):
-            self._confirm(id_)
 
     def target_failed(self, target: Target, reason: str, now: float) -> None:
         if target.refused:

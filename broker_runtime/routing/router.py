@@ -185,7 +185,7 @@ class Router:
     def unsubscribe(self, id_: str, hop: Hop) -> list[Forward]:
         """The forwards include a Confirm to the hop once nobody further on holds the subscription."""
         if (hop, id_) not in self.subscriptions:
-            return [(hop, Confirm(id_))]
+            return self._confirm_when_gone(id_, hop)
         self.subscriptions.remove((hop, id_))
         del self._subscriptions_of[hop][id_]
         self._forget_hop(id_, hop)
@@ -202,6 +202,17 @@ class Router:
                 withdrawal.out += 1
         self._unconfirmed.setdefault((hop, id_), deque()).append(withdrawal)
         return out + self._confirmed((hop, id_))
+
+    def _confirm_when_gone(self, id_: str, hop: Hop) -> list[Forward]:
+        """It is not here any more; neighbours that were told to withdraw it may not have done so yet."""
+        withdrawal = Withdrawal((hop, id_))
+        for name in self.neighbours:
+            waiting = self._awaited.get((name, id_))
+            if name != hop and waiting and waiting[-1] is None:
+                waiting[-1] = withdrawal
+                withdrawal.out += 1
+        self._unconfirmed.setdefault((hop, id_), deque()).append(withdrawal)
+        return self._confirmed((hop, id_))
 
     def confirm(self, id_: str, hop: Hop) -> list[Forward]:
         """A neighbour has carried out the oldest unsubscription of this id that it was told."""

@@ -15,7 +15,7 @@ from broker_runtime.sim.shrinking import overridden, shrink, written
 SEEDS_MAX = 400
 FOUND_BY = {
     "unsubscribing_forgets_the_covered": 2,
-    "withdrawing_before_telling": 13,
+    "withdrawing_before_telling": 763,
     "repeated_frames_accepted": 0,
     "missing_frames_overlooked": 0,
     "resuming_sends_nothing_again": 0,

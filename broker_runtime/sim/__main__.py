@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     shrink = commands.add_parser("shrink", help="find what a failing seed does not need")
     shrink.add_argument("seed", type=int)
     mutants = commands.add_parser("mutants", help="plant known bugs and see which seed finds each")
-    mutants.add_argument("--seeds", type=int, default=600, help="give up on a bug after so many")
+    mutants.add_argument("--seeds", type=int, default=2000, help="give up on a bug after so many")
     fuzz = commands.add_parser("fuzz", help="throw broken input at parsers, brokers and clients")
     fuzz.add_argument("--cases", type=int, default=20_000)
     fuzz.add_argument("--seed", type=int, default=0)

@@ -10,7 +10,6 @@ import selectors
 import socket
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from broker_runtime.link import handshake
 from broker_runtime.wire.frames import (
@@ -135,14 +134,6 @@ def publish_for(link: BrokerLink, records: Sequence[bytes], seconds: float, batc
     while link.acked < link.sent:
         link.read(wait=True)
     return link.acked - before
-
-
-@dataclass
-class Tally:
-    """What a group of subscriber connections has received."""
-
-    count: int = 0
-    links: list[BrokerLink] = field(default_factory=list)
 
 
 def receive(links: Sequence[BrokerLink], record_bytes: int, done: Callable[[int], bool]) -> int:

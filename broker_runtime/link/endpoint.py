@@ -372,14 +372,10 @@ class Endpoint:
         data, control = session.data, session.control
         if taken[0] > data.acked:
             data.acknowledge(taken[0])
-            self._owner_acknowledged(session, now)
+            if data.unsent or session.blocking:  # the window has opened; the next flush shows what leaves
+                self.dirty[session.peer] = session
         if taken[1] > control.acked:
             control.acknowledge(taken[1])
-            self.dirty[session.peer] = session
-
-    def _owner_acknowledged(self, session: Session, now: float) -> None:
-        """The window has opened; what it lets out is known after the next flush."""
-        if session.data.unsent or session.blocking:
             self.dirty[session.peer] = session
 
     # Handshake

@@ -1,4 +1,4 @@
-"""Tables large enough for every structure: full blocks, branches, ledgers, hashed attributes, many cuts."""
+"""Tables large enough for every structure: full blocks, sheets, hashed attributes, many cuts."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import Any, Generic
 from broker_runtime.language.messages import CLASS, Advertisement, Content, Subscription
 from broker_runtime.matching.block import Block, Record, slots_of
 from broker_runtime.matching.engine import K
-from broker_runtime.matching.harvest import Harvest, keys_of
+from broker_runtime.matching.harvest import keys_of
 from broker_runtime.matching.layout import Layout
 from broker_runtime.matching.partition import DEFAULT_SIZES, Partition, Root, Sizes, hash_key
 from broker_runtime.matching.probe import Probe, sift_alone
@@ -71,15 +71,7 @@ class BitRowEngine(Generic[K]):
             return []
         if partition.few is not None:
             return _match_few(partition.few, content)
-        block, layout = partition.block, partition.layout
-        if block is None or partition.shelf is not None or partition.hashed:
-            return _match_all(partition, content)
-        if block.version != layout.version:
-            block.catch_up(layout)
-        good, doubt = sift_alone(block, layout, content)
-        if doubt:
-            good ^= _refuted(block, doubt, content)
-        return keys_of(good, block.keys) if good else []
+        return _match_all(partition, content)
 
     def covering(self, subscription: Subscription) -> list[K]:
         rules = rules_of(subscription)
@@ -111,44 +103,40 @@ class BitRowEngine(Generic[K]):
 
 
 def _match_all(partition: Partition, content: Content) -> list[Any]:
-    harvest = Harvest()
-    _match(partition, content, harvest)
-    return harvest.finish()
-
-
-def _match(partition: Partition, content: Content, harvest: Harvest) -> None:
     if partition.few is not None:
-        harvest.keys += _match_few(partition.few, content)
-        return
+        return _match_few(partition.few, content)
+    found: list[Any] = []
     for attribute, table in partition.hashed.items():
         value = content.get(attribute)
         child = None if value is None else table.get(hash_key(value))
         if child is not None:
-            _match(child, content, harvest)
-    block, shelf, layout = partition.block, partition.shelf, partition.layout
+            found += _match_all(child, content)
+    block, layout = partition.block, partition.layout
     if block is None:
-        return
-    probe = Probe(layout, content)
+        return found
     if block.version != layout.version:
         block.catch_up(layout)
-    good, doubt = probe.sift(block)
+    probe = None if partition.shelf is None else Probe(layout, content)
+    good, doubt = sift_alone(block, layout, content) if probe is None else probe.sift(block)
     if doubt:
         good ^= _refuted(block, doubt, content)
     if good:
-        harvest.reap(good, block.keys)
-    if shelf is not None:
-        _match_shelf(shelf, layout, probe, content, harvest)
+        found += keys_of(good, block.keys)
+    if partition.shelf is not None and probe is not None:
+        found += _match_shelf(partition.shelf, layout, probe, content)
+    return found
 
 
-def _match_shelf(shelf: Shelf, layout: Layout, probe: Probe, content: Content, harvest: Harvest) -> None:
+def _match_shelf(shelf: Shelf, layout: Layout, probe: Probe, content: Content) -> list[Any]:
+    found: list[Any] = []
     for sheet in shelf.sheets:
         if sheet.version != layout.version:
             sheet.catch_up(layout)
         good, doubt = probe.sift_sheet(sheet)
         if doubt is not None:
             clear(good, _mistaken(sheet.records, slots_in(doubt), content))
-        harvest.keys += keys_in(good, sheet.keys)
-    harvest.keys += _match_few(shelf.waiting, content)
+        found += keys_in(good, sheet.keys)
+    return found + _match_few(shelf.waiting, content)
 
 
 def _refuted(block: Block, doubt: int, content: Content) -> int:

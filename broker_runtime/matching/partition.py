@@ -4,7 +4,8 @@ A partition holds subscriptions that agree on the equalities of its path, first 
 is small it is a list. Then it is a block, and what finds the block full goes to a shelf of sheets. Both are
 there because the integers of a small block answer in less time than a few calls into numpy take, but each
 addition copies some of them whole, while sheets have room for any number. Nothing is moved from one to the
-other. An attribute with many different equalities gets a hash table of partitions of its own.
+other. An attribute with many different equalities gets a hash table of partitions of its own; who is in the
+block already and belongs there moves with the additions that follow, a few at a time.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Sizes(NamedTuple):
     cuts_exact: int = CUTS_EXACT
     hashed_values_min: int = 256
     sheet_slots_max: int = 262_144
+    moves_per_addition: int = 16
 
 
 DEFAULT_SIZES: Final = Sizes()
@@ -45,6 +47,7 @@ class Partition:
 
     __slots__ = (
         "_origin",
+        "_unreviewed",
         "_values",
         "block",
         "few",
@@ -64,6 +67,7 @@ class Partition:
         self.shelf: Shelf | None = None
         self.hashed: dict[str, dict[HashKey, Partition]] = {}
         self._values: dict[str, set[HashKey]] = {}  # equalities seen on attributes that are not hashed
+        self._unreviewed = 0  # slots of the block not looked at since the last table was opened
         self._origin = origin
 
     def place(self, record: Record) -> None:
@@ -104,10 +108,15 @@ class Partition:
             self._settle(record)
 
     def _settle(self, record: Record) -> None:
+        if self._unreviewed and self.block is not None:
+            self._review(self.block)
         rule = self._equality(record)
         if rule is None:
             self._shelve(record)
-            return
+        else:
+            self._hash(record, rule)
+
+    def _hash(self, record: Record, rule: Rule) -> None:
         table = self.hashed[rule.attribute]
         key = hash_key(rule.low)
         child = table.get(key)
@@ -115,6 +124,18 @@ class Partition:
             child = table[key] = Partition(self.sizes, (self, rule.attribute, key))
         record.rules = tuple([each for each in record.rules if each is not rule])
         child.place(record)
+
+    def _review(self, block: Block) -> None:
+        """Move some of the block's records to the tables that have been opened since they came."""
+        end = self._unreviewed
+        start = self._unreviewed = max(0, end - self.sizes.moves_per_addition)
+        for record in block.records[start:end]:
+            rule = None if record is None else self._equality(record)
+            if record is not None and rule is not None:
+                block.take_out(record, self.layout)
+                self._hash(record, rule)
+        if not (self._unreviewed or block.live or self.shelf):
+            self.block, self.layout = None, Layout(self.sizes.cuts_exact)
 
     def _equality(self, record: Record) -> Rule | None:
         """The rule to hash the record by, if it has an equality on an attribute that is worth hashing."""
@@ -140,6 +161,8 @@ class Partition:
         del self._values[attribute]
         table: dict[HashKey, Partition] = {}
         self.hashed[attribute] = table
+        if self.block is not None:
+            self._unreviewed = len(self.block.records)
         return table
 
     def _shelve(self, record: Record) -> None:

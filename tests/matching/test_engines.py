@@ -28,6 +28,7 @@ ENGINES: dict[str, Callable[[], Engine]] = {
     "no exact cells": lambda: BitRowEngine(Sizes(0, 4, 1, 0, 1000, 1)),
     "everything hashed": lambda: BitRowEngine(Sizes(1, 3, 1, 1, 1, 2)),
     "some hashed": lambda: BitRowEngine(Sizes(2, 3, 1, 3, 3, 1)),
+    "hashed late, moved one by one": lambda: BitRowEngine(Sizes(0, 12, 1, 3, 3, 2, moves_per_addition=1)),
 }
 
 ORDINARY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

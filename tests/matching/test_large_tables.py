@@ -15,7 +15,7 @@ from broker_runtime.language.messages import Advertisement, Subscription
 from broker_runtime.language.predicates import Op, Predicate, predicate
 from broker_runtime.language.values import Value
 from broker_runtime.matching.bitrows import BitRowEngine
-from broker_runtime.matching.partition import Sizes
+from broker_runtime.matching.partition import DEFAULT_SIZES, Sizes
 from broker_runtime.matching.scan import ScanEngine
 
 OPS = (Op.EQ, Op.LT, Op.LE, Op.GT, Op.GE, Op.NEQ)
@@ -134,7 +134,7 @@ from broker_runtime.language.messages import Subscription
 from broker_runtime.language.predicates import Op, predicate
 from broker_runtime.matching.bitrows import BitRowEngine
 from broker_runtime.matching.counting import CountingEngine
-from broker_runtime.matching.partition import Sizes
+from broker_runtime.matching.partition import DEFAULT_SIZES, Sizes
 r = random.Random(1)
 for engine in (BitRowEngine(Sizes(2, 20, 1, 4, 5, 30)), CountingEngine()):
     for n in range(200):
@@ -165,3 +165,25 @@ def test_the_order_of_answers_does_not_depend_on_the_hash_seed() -> None:
     }
     assert len(answers) == 1
     assert "k" in answers.pop()
+
+
+def test_who_came_before_an_attribute_was_hashed_is_found_by_hash_later() -> None:
+    engine, scan = BitRowEngine[int](), ScanEngine[int]()
+    values = DEFAULT_SIZES.hashed_values_min + 50
+    for key in range(3 * values):
+        symbol = predicate("symbol", Op.EQ, f"S{key % values}")
+        subscription = Subscription([predicate("class", Op.EQ, "C"), symbol, predicate("t", Op.GT, key)])
+        engine.add(key, subscription)
+        scan.add(key, subscription)
+        if key % 40 == 0:
+            content = {"class": "C", "symbol": f"S{key % 7}", "t": key // 2}
+            assert sorted(engine.match(content)) == sorted(scan.match(content))
+    partition = engine._root.hashed["class"]["C"]
+    assert len(partition.hashed["symbol"]) == values
+    assert partition.block is None
+    for key in range(0, 3 * values, 2):
+        engine.remove(key)
+        scan.remove(key)
+    for n in range(values):
+        content = {"class": "C", "symbol": f"S{n}", "t": 2 * values}
+        assert sorted(engine.match(content)) == sorted(scan.match(content))

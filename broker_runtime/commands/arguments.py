@@ -12,10 +12,11 @@ from typing import Any, Final, NoReturn
 
 from broker_runtime.client import Client, ClientError, ClientOptions, Unreachable, find_token
 from broker_runtime.client.errors import plain_reason
-from broker_runtime.commands import printing, readers
-from broker_runtime.commands.dialect import DEFAULT_BROKER
+from broker_runtime.commands import printing
 from broker_runtime.commands.exits import Exit, Refusal
-from broker_runtime.commands.options import nearest
+from broker_runtime.dialect import readers
+from broker_runtime.dialect.options import nearest
+from broker_runtime.dialect.scripts import DEFAULT_BROKER
 from broker_runtime.language import LanguageError
 
 SETTLE_TIMEOUT_S: Final = 5.0

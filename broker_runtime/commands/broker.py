@@ -14,9 +14,9 @@ from broker_runtime.broker import BrokerSettings
 from broker_runtime.client.errors import plain_reason
 from broker_runtime.commands import printing
 from broker_runtime.commands.arguments import log_file, read_token, told
-from broker_runtime.commands.dialect import BROKER, BrokerWords, broker_words
 from broker_runtime.commands.exits import Exit, Refusal
-from broker_runtime.commands.options import Reading, options_text, read_arguments, read_mapping
+from broker_runtime.dialect.options import Reading, options_text, read_arguments, read_mapping
+from broker_runtime.dialect.scripts import BROKER, BrokerWords, broker_words
 from broker_runtime.link.session import LinkSettings
 from broker_runtime.net.logs import LogWriter
 from broker_runtime.net.server import BrokerServer

@@ -23,10 +23,10 @@ from broker_runtime.commands.changes import Changes
 from broker_runtime.commands.control import COMMANDS, tables_text
 from broker_runtime.commands.exits import Refusal
 from broker_runtime.commands.monitor import HEADER, status_text
-from broker_runtime.commands.options import nearest
-from broker_runtime.commands.readers import positive, seconds
 from broker_runtime.commands.shapes import content_data, notification_data, notification_text
 from broker_runtime.commands.trace import trace_data, trace_text
+from broker_runtime.dialect.options import nearest
+from broker_runtime.dialect.readers import positive, seconds
 from broker_runtime.language import LanguageError, print_advertisement, print_subscription
 
 BATCH_DEPTH_MAX: Final = 10

@@ -6,11 +6,12 @@ import argparse
 from collections.abc import Sequence
 
 from broker_runtime.client import BrokerInfo
-from broker_runtime.commands import printing, readers
+from broker_runtime.commands import printing
 from broker_runtime.commands.arguments import Parser, add_connection, client_of, parse, reader, run_async
 from broker_runtime.commands.exits import Exit, Refusal
 from broker_runtime.commands.monitor import HEADER, status_text
 from broker_runtime.commands.shapes import content_data
+from broker_runtime.dialect import readers
 
 COMMANDS = ("info", "tables", "pause", "resume", "shutdown", "cut", "inject")
 KINDS = ("publish", "advertise", "subscribe", "unadvertise", "unsubscribe")

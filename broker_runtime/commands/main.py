@@ -9,7 +9,7 @@ from typing import Final
 
 from broker_runtime.commands import printing
 from broker_runtime.commands.exits import Exit, Refusal
-from broker_runtime.commands.options import nearest
+from broker_runtime.dialect.options import nearest
 
 WORDS: Final = {
     "broker": "run a broker",

@@ -7,13 +7,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from broker_runtime.client import ClientOptions, Notification
-from broker_runtime.commands import printing, readers
+from broker_runtime.commands import printing
 from broker_runtime.commands.arguments import Parser, add_connection, client_of, parse, reader, run_async
 from broker_runtime.commands.changes import Changes
 from broker_runtime.commands.exits import Exit
 from broker_runtime.commands.shapes import content_data
 from broker_runtime.commands.subscribe import until_done_or_failed
 from broker_runtime.control.words import BROKER_INFO
+from broker_runtime.dialect import readers
 from broker_runtime.language import Value
 
 EXAMPLE = "python -m broker_runtime monitor -b 127.0.0.1:10000 --once"

@@ -12,10 +12,10 @@ from broker_runtime.client import Client, ClientOptions
 from broker_runtime.commands import printing
 from broker_runtime.commands.arguments import log_file, open_client, run_async, settle
 from broker_runtime.commands.changes import Changes
-from broker_runtime.commands.dialect import SQ_PUBLISHER, read_client
 from broker_runtime.commands.exits import Exit, Refusal
-from broker_runtime.commands.options import options_text
 from broker_runtime.commands.pacing import keep, limited
+from broker_runtime.dialect.options import options_text
+from broker_runtime.dialect.scripts import SQ_PUBLISHER, read_client
 from broker_runtime.workloads.schedule import even, merged, poisson
 from broker_runtime.workloads.stocks import advertisement_text, quotes
 

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from broker_runtime.client import Client, Notification
 from broker_runtime.commands import printing
-from broker_runtime.commands.dialect import SQ_SUBSCRIBER
 from broker_runtime.commands.exits import Exit
-from broker_runtime.commands.options import options_text
 from broker_runtime.commands.shapes import notification_data, notification_text
 from broker_runtime.commands.sqpublisher import run_traffic
 from broker_runtime.commands.subscribe import until_done_or_failed
+from broker_runtime.dialect.options import options_text
+from broker_runtime.dialect.scripts import SQ_SUBSCRIBER
 
 HELP: Final = f"""usage: python -m broker_runtime sqsubscriber -i ID -s SUBSCRIPTIONS [-b BROKER] [option …]
 

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from broker_runtime.client import Client, ClientOptions, Notification
-from broker_runtime.commands import printing, readers
+from broker_runtime.commands import printing
 from broker_runtime.commands.arguments import Parser, add_connection, client_of, parse, reader, run_async
 from broker_runtime.commands.changes import Changes
 from broker_runtime.commands.exits import Exit
 from broker_runtime.commands.shapes import notification_data, notification_text
+from broker_runtime.dialect import readers
 from broker_runtime.language import parse_subscription
 
 EXAMPLE = """python -m broker_runtime subscribe -b 127.0.0.1:10000 "[class,eq,'STOCK'],[price,>,10]" """

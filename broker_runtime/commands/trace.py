@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from broker_runtime.client import Trace
-from broker_runtime.commands import printing, readers
+from broker_runtime.commands import printing
 from broker_runtime.commands.arguments import Parser, add_connection, client_of, parse, reader, run_async
 from broker_runtime.commands.exits import Exit
 from broker_runtime.commands.publish import Advertiser
+from broker_runtime.dialect import readers
 from broker_runtime.language import parse_publication
 
 EXAMPLE = """python -m broker_runtime trace -b 127.0.0.1:10000 "[class,'STOCK'],[price,20]" """

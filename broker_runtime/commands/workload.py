@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from broker_runtime.client import Client
-from broker_runtime.commands import printing, readers
+from broker_runtime.commands import printing
 from broker_runtime.commands.arguments import (
     Parser,
     add_connection,
@@ -20,6 +20,7 @@ from broker_runtime.commands.arguments import (
 )
 from broker_runtime.commands.exits import Exit, Refusal
 from broker_runtime.commands.pacing import keep, limited
+from broker_runtime.dialect import readers
 from broker_runtime.language import print_publication, print_subscription
 from broker_runtime.workloads.schedule import even, poisson
 from broker_runtime.workloads.synthetic import OPERATORS, Spec, Synthetic

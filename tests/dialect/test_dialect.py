@@ -7,10 +7,10 @@ import pytest
 from broker_runtime.addresses import Address
 from broker_runtime.broker import BrokerSettings
 from broker_runtime.commands.broker import broker_settings
-from broker_runtime.commands.dialect import BROKER, TABLES, BrokerWords, broker_words, read_client, word_of
 from broker_runtime.commands.exits import Refusal
-from broker_runtime.commands.options import read_arguments, read_mapping
-from broker_runtime.commands.readers import split_outside
+from broker_runtime.dialect.options import read_arguments, read_mapping
+from broker_runtime.dialect.readers import split_outside
+from broker_runtime.dialect.scripts import BROKER, TABLES, BrokerWords, broker_words, read_client, word_of
 from broker_runtime.routing.forwarding import Covering
 
 

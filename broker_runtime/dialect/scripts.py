@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from broker_runtime.addresses import Address, parse_address
-from broker_runtime.commands import readers
-from broker_runtime.commands.options import HELP, Option, Reading, read_arguments, text
+from broker_runtime.dialect import readers
+from broker_runtime.dialect.options import HELP, Option, Reading, read_arguments, text
 from broker_runtime.language.parsing import parse_subscription
 from broker_runtime.language.problems import LanguageError
 

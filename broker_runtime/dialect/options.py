@@ -48,15 +48,20 @@ class Reading:
 HELP: Final = Option(names=("--help",), key="help", help="show this and exit")
 
 
-def read_arguments(table: Sequence[Option], arguments: Iterable[str]) -> Reading:
-    """Read every argument; a later one overrides an earlier one of the same key."""
+def read_arguments(table: Sequence[Option], arguments: Iterable[str], rest: Option | None = None) -> Reading:
+    """Read every argument; a later one overrides an earlier one of the same key.
+
+    Arguments that are no options belong to `rest`, if there is such a row: a tuple under its key.
+    """
     by_name = {name: option for option in table for name in option.names}
     reading = Reading()
     left = list(arguments)
     while left:
         argument = left.pop(0)
         option, name, glued = _find(by_name, argument)
-        if option is None:
+        if option is None and rest is not None and (argument == "-" or not argument.startswith("-")):
+            _take_one_more(reading, rest, argument)
+        elif option is None:
             _skip_value(by_name, left)
             reading.problems.append(_unknown(by_name, argument))
         elif not option.value:
@@ -71,6 +76,30 @@ def read_arguments(table: Sequence[Option], arguments: Iterable[str]) -> Reading
         else:
             _take(reading, option, name, left.pop(0))
     return reading
+
+
+def changed_arguments(
+    table: Sequence[Option], arguments: Iterable[str], change: Mapping[str, Callable[[str], str]]
+) -> list[str]:
+    """The same arguments with the values of some keys changed; what the table does not know stays."""
+    by_name = {name: option for option in table for name in option.names}
+    left = list(arguments)
+    changed = []
+    while left:
+        argument = left.pop(0)
+        option, name, glued = _find(by_name, argument)
+        act = change.get(option.key) if option is not None and option.value else None
+        if option is None or not option.value:
+            changed.append(argument)
+        elif glued is not None:
+            tie = argument[len(name) : len(argument) - len(glued)]  # `=` or nothing
+            changed.append(f"{name}{tie}{act(glued) if act else glued}")
+        else:
+            changed.append(argument)
+            if left:
+                value = left.pop(0)
+                changed.append(act(value) if act else value)
+    return changed
 
 
 def read_mapping(table: Sequence[Option], entries: Mapping[str, object]) -> Reading:
@@ -130,6 +159,15 @@ def _take(reading: Reading, option: Option, name: str, value: str) -> None:
         reading.values[option.key] = option.read(value)
     except ValueError as error:
         reading.problems.append(f"{name} {value}: {error}")
+
+
+def _take_one_more(reading: Reading, rest: Option, value: str) -> None:
+    try:
+        taken = (*reading.values.get(rest.key, ()), rest.read(value))
+    except ValueError as error:
+        reading.problems.append(f"{value} is no {rest.value}: {error}")
+    else:
+        reading.values[rest.key] = taken
 
 
 def _skip_value(by_name: Mapping[str, Option], left: list[str]) -> None:

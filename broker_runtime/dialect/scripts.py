@@ -1,4 +1,4 @@
-"""Decides what the start scripts of the papers accept: the option tables of brokers, publishers, subscribers.
+"""Decides what the start scripts accept: the option tables of brokers, publishers, subscribers, workloads.
 
 Two dialects name a broker: `-hostname H -p PORT -i ID -n host:port,…` and `-uri socket://H:PORT/ID -n URI,…`.
 Both are read here, into one `BrokerWords`; nothing is opened, so that a topology can be checked with it.
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from broker_runtime.addresses import Address, parse_address
 from broker_runtime.dialect import readers
 from broker_runtime.dialect.options import HELP, Option, Reading, read_arguments, text
-from broker_runtime.language.parsing import parse_subscription
+from broker_runtime.language.parsing import parse_publication, parse_subscription
 from broker_runtime.language.problems import LanguageError
 
 START_SCRIPTS: Final = {
@@ -21,10 +22,14 @@ START_SCRIPTS: Final = {
     "startclient": "client",
     "startsqpublisher": "sqpublisher",
     "startsqsubscriber": "sqsubscriber",
+    "startpublisher": "publish",
+    "startsubscriber": "subscribe",
+    "startworkload": "workload",
 }
 COVERINGS: Final = ("off", "lazy", "active")
 LEVELS: Final = ("off", "error", "info", "debug")
 _LEVEL_OF: Final = {"fatal": "error", "warn": "info", "warning": "info", "trace": "debug", "all": "debug"}
+_ANY_MOMENT: Final = datetime(2000, 1, 1, tzinfo=UTC)  # for texts that are checked and not yet meant
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_BROKER: Final = Address("127.0.0.1", 10_000)
 
@@ -50,13 +55,23 @@ def _level(word: str) -> str:
 
 
 def _subscriptions(written: str) -> tuple[str, ...]:
-    parts = tuple(readers.split_outside(written, "/"))
-    for part in parts:
-        try:
-            parse_subscription(part)
-        except LanguageError as error:
-            raise ValueError("; ".join(problem.pointing() for problem in error.problems)) from None
-    return parts
+    return tuple(_of_the_language(parse_subscription, part) for part in readers.split_outside(written, "/"))
+
+
+def _subscription(written: str) -> str:
+    return _of_the_language(parse_subscription, written, now=_ANY_MOMENT)
+
+
+def _publication(written: str) -> str:
+    return written if written == "-" else _of_the_language(parse_publication, written, now=_ANY_MOMENT)
+
+
+def _of_the_language(parse: Callable[..., object], written: str, now: datetime | None = None) -> str:
+    try:
+        parse(written, now=now)
+    except LanguageError as error:
+        raise ValueError("; ".join(problem.pointing() for problem in error.problems)) from None
+    return written
 
 
 def _symbols(written: str) -> tuple[str, ...]:
@@ -176,14 +191,65 @@ SQ_SUBSCRIBER: Final[tuple[Option, ...]] = (
     *_LOG,
 )
 
+# The rows of the words that read their arguments with argparse, as far as a topology can check them.
+_CONNECTION: Final = (
+    _option("-b --broker", "broker", f"host:port or URI ({DEFAULT_BROKER})", "ADDRESS", readers.target),
+    _option("-i --id", "id", "id of this client", "ID", readers.identifier),
+    _option(
+        "--connect-timeout", "connect_timeout_s", "how long to wait for the broker", "S", readers.seconds
+    ),
+    *_LOG[:-1],
+    _option("-h --help", "help", "show this and exit"),
+)
+_PUBLISH: Final = (
+    _option("-a --advertise", "advertise", "advertise this, not what is published", "TEXT"),
+    _option("--payload", "payload", "send this file's bytes along", "FILE"),
+    *_CONNECTION,
+)
+_SUBSCRIBE: Final = (
+    _option("--count", "count", "stop after so many", "N", readers.positive),
+    _option("--timeout", "timeout_s", "stop after so long", "S", readers.seconds),
+    *_CONNECTION,
+)
+_WORKLOAD: Final = (
+    _option("--class", "class", "class of the messages", "CLASS"),
+    _option("--attributes", "attributes", "how many there are", "N", readers.positive),
+    _option("--per-message", "per_message", "attributes of each", "A..B"),
+    _option("--values", "values", "of attributes", "A..B"),
+    _option("--zipf", "zipf", "exponent; 0 is uniform", "S"),
+    _option("--operators", "operators", "of subscriptions", "=,<,…"),
+    _option("--rate", "rate", "per second", "R"),
+    _option("--poisson", "poisson", "random spacing with the same rate"),
+    _option("--seed", "seed", "same seed, same messages", "N", readers.count),
+    _option("--count", "count", "stop after so many", "N", readers.positive),
+    _option("--duration", "duration_s", "stop after so long", "S", readers.seconds),
+    _option("--payload-bytes", "payload_bytes", "of each publication", "N", readers.count),
+    _option("--print", "print", "print instead of sending"),
+    *_CONNECTION,
+)
+_KIND: Final = readers.one_of("publish", "subscribe")
+_RESTS: Final[Mapping[str, Option]] = {
+    "publish": _option("", "publications", "or - for lines of stdin", "publication", _publication),
+    "subscribe": _option("", "subscriptions", "what to subscribe to", "subscription", _subscription),
+    "workload": _option("", "kind", "publish or subscribe", "kind of workload", _KIND),
+}
+
 TABLES: Final[Mapping[str, tuple[Option, ...]]] = {
     "broker": BROKER,
     "sqpublisher": SQ_PUBLISHER,
     "sqsubscriber": SQ_SUBSCRIBER,
+    "client": _CONNECTION,
+    "publish": _PUBLISH,
+    "subscribe": _SUBSCRIBE,
+    "workload": _WORKLOAD,
 }
 _REQUIRED: Final = {
     "sqpublisher": {"id": "-i ID", "symbols": "-s SYMBOLS"},
     "sqsubscriber": {"id": "-i ID", "subscriptions": "-s SUBSCRIPTIONS"},
+    "client": {},
+    "publish": {"publications": "a publication"},
+    "subscribe": {"subscriptions": "a subscription"},
+    "workload": {"kind": "publish or subscribe"},
 }
 
 
@@ -203,8 +269,8 @@ def word_of(command: str) -> str | None:
 
 
 def read_client(word: str, arguments: Iterable[str]) -> Reading:
-    """The options of `sqpublisher` or `sqsubscriber`, complete or with problems."""
-    reading = read_arguments(TABLES[word], arguments)
+    """The options of any word but `broker`, complete or with problems."""
+    reading = read_arguments(TABLES[word], arguments, _RESTS.get(word))
     values = reading.values
     if "help" not in values:
         if not reading.problems:

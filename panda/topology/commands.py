@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from broker_runtime.addresses import Address, parse_address
 from broker_runtime.dialect import scripts
-from broker_runtime.dialect.options import Reading, read_arguments
+from broker_runtime.dialect.options import read_arguments
 from panda.topology.model import BROKER, CLIENT, COMMAND
 
 WILDCARDS: Final = frozenset(("0.0.0.0", "::", "*"))  # noqa: S104 - compared, never bound
@@ -87,7 +87,7 @@ def _broker(word: str, arguments: tuple[str, ...], host: str) -> Said:
 
 
 def _client(word: str, arguments: tuple[str, ...]) -> Said:
-    reading = _client_reading(word, arguments)
+    reading = scripts.read_client(word, arguments)
     values: Mapping[str, Any] = reading.values
     return Said(
         CLIENT,
@@ -97,12 +97,6 @@ def _client(word: str, arguments: tuple[str, ...]) -> Said:
         broker=values.get("broker"),
         problems=_placed(reading.problems, arguments),
     )
-
-
-def _client_reading(word: str, arguments: tuple[str, ...]) -> Reading:
-    if word in scripts.TABLES:
-        return scripts.read_client(word, arguments)
-    return Reading()
 
 
 def _placed(problems: Sequence[str], arguments: Sequence[str]) -> tuple[tuple[int, str], ...]:

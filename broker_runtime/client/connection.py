@@ -46,6 +46,7 @@ from broker_runtime.language.identifiers import check_id
 from broker_runtime.language.messages import CLASS, Advertisement, Subscription
 from broker_runtime.language.parsing import parse_advertisement, parse_publication, parse_subscription
 from broker_runtime.net.clock import now
+from broker_runtime.net.line import Line
 from broker_runtime.net.logs import LogWriter
 from broker_runtime.net.shell import Shell
 from broker_runtime.seam import Command, DialFailed, Effect, Input
@@ -60,7 +61,9 @@ Publication = str | Mapping[str, object]
 class Client(Steering):
     """One client, connected to one broker; reconnects and resumes by itself."""
 
-    def __init__(self, address: str, id_: str, token: str, options: ClientOptions) -> None:
+    def __init__(
+        self, address: str, id_: str, token: str, options: ClientOptions, line: Line | None = None
+    ) -> None:
         source = random.SystemRandom()
         self.id = check_id(id_) if id_ else f"client-{source.randbytes(4).hex()}"
         try:
@@ -70,6 +73,7 @@ class Client(Steering):
         self.address = str(target)
         self._wanted = target.id  # the broker that it has to be, if the address says so
         self.options = options
+        self.line = line  # to the agent that started this process, if one did
         self.broker = ""  # the broker's id, once connected
         self._settings = ClientSettings(
             id=self.id,
@@ -129,6 +133,8 @@ class Client(Steering):
         self._shell.carry_out(self._core.endpoint.drain_effects())
         try:
             async with asyncio.timeout(self.options.connect_timeout_s):
+                if self.line is not None:
+                    await self.line.open()
                 await self._opened
         except TimeoutError:
             error = Unreachable(f"no broker at {self.address}: {self._unreachable or 'no answer'}")
@@ -162,6 +168,8 @@ class Client(Steering):
         for handle in list(self.inbox.handles.values()):
             await handle.stop_handler()
         await shell.close()
+        if self.line is not None:
+            await self.line.close()
 
     # Messages
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import signal
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
@@ -18,18 +19,35 @@ from broker_runtime.dialect import readers
 from broker_runtime.dialect.options import nearest
 from broker_runtime.dialect.scripts import DEFAULT_BROKER
 from broker_runtime.language import LanguageError
+from broker_runtime.net.line import Line, LineError, open_line
 
 SETTLE_TIMEOUT_S: Final = 5.0
 
 
 class CommandClient(Client):
-    """A client that, stopped before there is a broker, says so instead of ending as if all were done."""
+    """The client of a command: it tells an agent on the line when it is ready.
+
+    Stopped before there is a broker, it says so instead of ending as if all were done.
+    """
 
     async def open(self) -> Client:
         try:
             return await super().open()
         except asyncio.CancelledError:
-            raise Refusal(f"stopped before a broker answered at {self.address}", Exit.INTERRUPTED) from None
+            raise StoppedEarly(self) from None
+
+    def ready(self) -> None:
+        """What this command asks of the network has been taken: from here on it acts."""
+        if self.line is not None:
+            self.line.ready(self.id)
+
+
+class StoppedEarly(Refusal):
+    """SIGTERM, or an interrupt, came before there was a broker."""
+
+    def __init__(self, client: CommandClient) -> None:
+        super().__init__(f"stopped before a broker answered at {client.address}", Exit.INTERRUPTED)
+        self.of_agent = client.line is not None
 
 
 class Parser(argparse.ArgumentParser):
@@ -98,7 +116,7 @@ def add_connection(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print results as JSON lines")
 
 
-def client_of(arguments: argparse.Namespace, options: ClientOptions | None = None) -> Client:
+def client_of(arguments: argparse.Namespace, options: ClientOptions | None = None) -> CommandClient:
     """The client that the connection options describe, not yet open."""
     options = replace(
         options or ClientOptions(),
@@ -110,12 +128,21 @@ def client_of(arguments: argparse.Namespace, options: ClientOptions | None = Non
     return open_client(arguments.broker, arguments.id or "", arguments.token_file, options)
 
 
-def open_client(address: str, id_: str, token_file: str | None, options: ClientOptions) -> Client:
+def open_client(address: str, id_: str, token_file: str | None, options: ClientOptions) -> CommandClient:
     def wait(reason: str) -> None:
         printing.note(f"waiting for {client.address}: {reason} …")
 
-    client = CommandClient(address, id_, read_token(token_file), replace(options, on_wait=wait))
+    token = read_token(token_file)
+    client = CommandClient(address, id_, token, replace(options, on_wait=wait), line_of_process())
     return client
+
+
+def line_of_process() -> Line | None:
+    """The line to the agent that started this process, if one did; Refusal when it is none."""
+    try:
+        return open_line(os.environ, printing.note)
+    except LineError as error:
+        raise Refusal(str(error)) from None
 
 
 def read_token(file: str | None) -> str:
@@ -175,6 +202,10 @@ async def _guarded(main: Coroutine[Any, Any, int]) -> int:
         if ended_by[0] is not None:
             raise ended_by[0] from None
         return Exit.DONE
+    except StoppedEarly as early:
+        if early.of_agent and ended_by == [None]:  # an agent knows that it was not ready yet
+            early.code = Exit.DONE
+        raise
     except LanguageError as error:
         raise Refusal("\n".join(problem.pointing() for problem in error.problems)) from None
     except Unreachable as error:

@@ -13,11 +13,12 @@ from typing import Any, Final
 from broker_runtime.broker import BrokerSettings
 from broker_runtime.client.errors import plain_reason
 from broker_runtime.commands import printing
-from broker_runtime.commands.arguments import log_file, read_token, told
+from broker_runtime.commands.arguments import line_of_process, log_file, read_token, told
 from broker_runtime.commands.exits import Exit, Refusal
 from broker_runtime.dialect.options import Reading, options_text, read_arguments, read_mapping
 from broker_runtime.dialect.scripts import BROKER, BrokerWords, broker_words
 from broker_runtime.link.session import LinkSettings
+from broker_runtime.net.line import Line
 from broker_runtime.net.logs import LogWriter
 from broker_runtime.net.server import BrokerServer
 from broker_runtime.routing.forwarding import Covering
@@ -26,6 +27,7 @@ STATUS_EVERY_S: Final = 5.0
 NEVER_DEAD_S: Final = 1e8
 CONFIG_BYTES_MAX: Final = 1 << 20
 _ERROR_KINDS: Final = frozenset(("error", "refuse", "refused", "dial_failed", "memory", "start", "stop"))
+_REPORTED_KINDS: Final = frozenset(("ready", "link_up", "link_down"))
 
 HELP: Final = f"""usage: python -m broker_runtime broker -i ID -p PORT [-hostname HOST] [-n host:port,…]
        python -m broker_runtime broker -uri socket://HOST:PORT/ID [-n URI,URI]
@@ -42,11 +44,14 @@ example:
 
 
 class BrokerLog(LogWriter):
-    """The broker's log, and a line on stderr for what a person at the terminal should know."""
+    """The broker's log; what a person should know is said on stderr too, what an agent should on its line."""
 
-    def __init__(self, path: Path | None, broker: str, run: str, level: str, quiet: bool) -> None:
+    def __init__(
+        self, path: Path | None, broker: str, run: str, level: str, quiet: bool, line: Line | None
+    ) -> None:
         super().__init__(path if level != "off" else None, broker, run)
         self._broker = broker
+        self._line = line
         self._errors_only = level == "error"
         self._quiet = quiet
         self._neighbour_ids: dict[str, str] = {}
@@ -63,8 +68,18 @@ class BrokerLog(LogWriter):
         text = _told(kind, fields)
         if text and (not self._quiet or kind in _ERROR_KINDS):
             printing.note(f"{self._broker}: {text}")
+        if self._line is not None and kind in _REPORTED_KINDS:
+            self._report(self._line, kind, fields)
         if kind == "link_up" and self._neighbour_ids and self._server is not None:
             self._compare_ids(self._server)
+
+    def _report(self, line: Line, kind: str, fields: Mapping[str, object]) -> None:
+        if kind == "ready":
+            line.ready(self._broker, str(fields["address"]))
+        elif kind == "link_up":
+            line.link(str(fields["peer"]), up=True)
+        else:
+            line.link(str(fields["peer"]), up=False, reason=plain_reason(str(fields["reason"])))
 
     def _compare_ids(self, server: BrokerServer) -> None:
         for address, wanted in list(self._neighbour_ids.items()):
@@ -102,6 +117,7 @@ def run(arguments: Sequence[str]) -> int:
         raise Refusal("\n".join(words))
     settings = broker_settings(words)
     values = words.values
+    line = line_of_process()
     try:
         log = BrokerLog(
             log_file(values.get("log")),
@@ -109,14 +125,15 @@ def run(arguments: Sequence[str]) -> int:
             values.get("run", ""),
             values.get("log_level", "info"),
             values.get("quiet", False),
+            line,
         )
     except OSError as error:
         raise Refusal(f"--log {told(error)}") from None
-    return asyncio.run(_serve(settings, words, log))
+    return asyncio.run(_serve(settings, words, log, line))
 
 
-async def _serve(settings: BrokerSettings, words: BrokerWords, log: BrokerLog) -> int:
-    server = BrokerServer(settings, log)
+async def _serve(settings: BrokerSettings, words: BrokerWords, log: BrokerLog, line: Line | None) -> int:
+    server = BrokerServer(settings, log, line)
     log.expect(server, words.neighbour_ids)
     try:
         await server.start(words.listen)

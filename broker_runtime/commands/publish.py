@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import sys
+import threading
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,9 +40,7 @@ def run(arguments: Sequence[str]) -> int:
 
 async def _publish(arguments: argparse.Namespace, payload: bytes) -> int:
     texts = arguments.publications
-    for place, text in _arguments(texts):  # refuse all or none
-        if text != "-":
-            _parsed(place, text)
+    known = [_parsed(place, text) for place, text in _arguments(texts) if text != "-"]  # refuse all or none
     promised = [parse_advertisement(text, now=datetime.now(UTC)) for text in arguments.advertise or ()]
     async with client_of(arguments) as client:
         for advertisement in promised:
@@ -48,6 +48,10 @@ async def _publish(arguments: argparse.Namespace, payload: bytes) -> int:
         if promised:
             await settle(client)
         advertiser = None if promised else Advertiser(client)
+        if advertiser is not None:
+            for content in known:
+                await advertiser.advertise_for(content)
+        client.ready()
         async for place, text in _texts(texts):
             content = _parsed(place, text)
             if advertiser is not None:
@@ -95,7 +99,41 @@ async def _texts(arguments: Sequence[str]) -> AsyncIterator[tuple[str, str]]:
         if argument != "-":
             yield place, argument
             continue
-        while line := await asyncio.to_thread(sys.stdin.readline):
+        async for line in _stdin():
             number += 1
-            if line.strip() and not line.lstrip().startswith("#"):
-                yield f"stdin line {number}: ", line.strip()
+            text = _decoded(f"stdin line {number}: ", line).strip()
+            if text and not text.startswith("#"):
+                yield f"stdin line {number}: ", text
+
+
+async def _stdin() -> AsyncIterator[bytes]:
+    """Lines as they come, read in a thread that nothing waits for, as a read cannot be called off."""
+    loop = asyncio.get_running_loop()
+    wanted = threading.Semaphore(0)
+    lines: asyncio.Queue[bytes] = asyncio.Queue()
+
+    def read() -> None:
+        # Not through sys.stdin, whose lock the interpreter takes when it ends.
+        with open(0, "rb", closefd=False) as pipe:
+            while wanted.acquire():
+                try:
+                    line = pipe.readline()
+                except OSError:
+                    line = b""
+                with contextlib.suppress(RuntimeError):  # the loop is gone
+                    loop.call_soon_threadsafe(lines.put_nowait, line)
+
+    if sys.stdin is None:  # it was closed before we started
+        return
+    threading.Thread(target=read, name="stdin", daemon=True).start()
+    wanted.release()
+    while line := await lines.get():
+        yield line
+        wanted.release()
+
+
+def _decoded(place: str, line: bytes) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        raise Refusal(f"{place}it is not UTF-8") from None

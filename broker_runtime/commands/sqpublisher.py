@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from broker_runtime.client import Client, ClientOptions
+from broker_runtime.client import ClientOptions
 from broker_runtime.commands import printing
-from broker_runtime.commands.arguments import log_file, open_client, run_async, settle
+from broker_runtime.commands.arguments import CommandClient, log_file, open_client, run_async, settle
 from broker_runtime.commands.changes import Changes
 from broker_runtime.commands.exits import Exit, Refusal
 from broker_runtime.commands.pacing import keep, limited
@@ -61,13 +61,14 @@ async def _connected(values: Mapping[str, Any], act: Any) -> int:
         return code
 
 
-async def _publish(client: Client, values: Mapping[str, Any]) -> int:
+async def _publish(client: CommandClient, values: Mapping[str, Any]) -> int:
     symbols: tuple[str, ...] = values["symbols"]
     rates = values.get("rates", (RATE_PER_MINUTE,))
     seed = values.get("seed", 0)
     for symbol in dict.fromkeys(symbols):
         await client.advertise(advertisement_text(symbol))
     await settle(client)
+    client.ready()
     await asyncio.sleep(values.get("delay_s", 0.0))
     sources = [quotes(symbol, random.Random(f"{seed} {symbol}")) for symbol in symbols]
     times = []

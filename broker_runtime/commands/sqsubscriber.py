@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from broker_runtime.client import Client, Notification
+from broker_runtime.client import Notification
 from broker_runtime.commands import printing
+from broker_runtime.commands.arguments import CommandClient
 from broker_runtime.commands.exits import Exit
 from broker_runtime.commands.shapes import notification_data, notification_text
 from broker_runtime.commands.sqpublisher import run_traffic
@@ -30,7 +31,7 @@ def run(arguments: Sequence[str]) -> int:
     return run_traffic("sqsubscriber", arguments, HELP, _subscribe)
 
 
-async def _subscribe(client: Client, values: Mapping[str, Any]) -> int:
+async def _subscribe(client: CommandClient, values: Mapping[str, Any]) -> int:
     received = 0
     enough = asyncio.Event()
 
@@ -48,6 +49,7 @@ async def _subscribe(client: Client, values: Mapping[str, Any]) -> int:
     await asyncio.sleep(values.get("delay_s", 0.0))
     for text in values["subscriptions"]:
         await client.subscribe(text, take)
+    client.ready()
     try:
         async with asyncio.timeout(values.get("duration_s")):
             await until_done_or_failed(client, enough)

@@ -52,6 +52,7 @@ async def _subscribe(arguments: argparse.Namespace) -> int:
     async with client_of(arguments, ClientOptions(on_change=Changes().tell)) as client:
         for subscription in wanted:
             await client.subscribe(subscription, show)
+        client.ready()
         printing.note(f"{client.id} subscribed at {client.broker}")
         try:
             async with asyncio.timeout(arguments.timeout):

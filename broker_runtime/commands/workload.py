@@ -7,9 +7,9 @@ import random
 from collections.abc import Sequence
 from itertools import islice
 
-from broker_runtime.client import Client
 from broker_runtime.commands import printing
 from broker_runtime.commands.arguments import (
+    CommandClient,
     Parser,
     add_connection,
     client_of,
@@ -94,9 +94,10 @@ async def _send(arguments: argparse.Namespace, source: Synthetic) -> int:
     return Exit.DONE
 
 
-async def _publish(client: Client, arguments: argparse.Namespace, source: Synthetic) -> int:
+async def _publish(client: CommandClient, arguments: argparse.Namespace, source: Synthetic) -> int:
     await client.advertise(source.advertisement())
     await settle(client)
+    client.ready()
     spacing = random.Random(f"{arguments.seed} spacing")
     times = poisson(arguments.rate, spacing) if arguments.poisson else even(arguments.rate)
     schedule = ((at, None) for at in limited(times, arguments.count, arguments.duration))
@@ -107,7 +108,7 @@ async def _publish(client: Client, arguments: argparse.Namespace, source: Synthe
     return await keep(client, schedule, publish)
 
 
-async def _subscribe(client: Client, arguments: argparse.Namespace, source: Synthetic) -> int:
+async def _subscribe(client: CommandClient, arguments: argparse.Namespace, source: Synthetic) -> int:
     """Subscribe all at once, and take notifications until the time is over or the client is stopped."""
     import asyncio
 
@@ -119,6 +120,7 @@ async def _subscribe(client: Client, arguments: argparse.Namespace, source: Synt
 
     for _ in islice(range(arguments.count or 1), arguments.count):
         await client.subscribe(source.subscription(), take)
+    client.ready()
     printing.note(f"{client.id} subscribed at {client.broker}")
     try:
         async with asyncio.timeout(arguments.duration):

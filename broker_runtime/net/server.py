@@ -14,6 +14,7 @@ from typing import Final
 from broker_runtime.addresses import Address
 from broker_runtime.broker import Broker, BrokerSettings, Instruments
 from broker_runtime.net.clock import now
+from broker_runtime.net.line import Line
 from broker_runtime.net.logs import LogWriter
 from broker_runtime.net.shell import Shell, Wire
 from broker_runtime.seam import Command
@@ -38,9 +39,10 @@ def _spare_the_collector() -> None:
 class BrokerServer:
     """A broker that listens."""
 
-    def __init__(self, settings: BrokerSettings, log: LogWriter) -> None:
+    def __init__(self, settings: BrokerSettings, log: LogWriter, line: Line | None = None) -> None:
         self._settings = settings
         self._log = log
+        self._line = line
         self._server: asyncio.Server
         self._shell: Shell
         self.broker: Broker
@@ -66,6 +68,8 @@ class BrokerServer:
         self.broker = Broker(settings, source, now(), instruments)
         _spare_the_collector()
         shell.start(self.broker)
+        if self._line is not None:
+            await self._line.open()
         shell.carry_out(self.broker.endpoint.drain_effects())
         await self._server.start_serving()
         self._log.write("ready", {"address": str(self.address)})
@@ -96,4 +100,6 @@ class BrokerServer:
         self._server.close()
         self.request_stop()
         await self._shell.close()
+        if self._line is not None:
+            await self._line.close()
         await self._server.wait_closed()

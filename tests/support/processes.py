@@ -37,7 +37,9 @@ class Lines:
 
 
 class Process:
-    def __init__(self, arguments: Sequence[str], cwd: Path, environment: dict[str, str]) -> None:
+    def __init__(
+        self, arguments: Sequence[str], cwd: Path, environment: dict[str, str], kept: Sequence[int] = ()
+    ) -> None:
         self._changed = threading.Condition()
         self.popen = subprocess.Popen(
             [*END_WITH_US, *arguments],
@@ -48,6 +50,7 @@ class Process:
             bufsize=1,
             cwd=cwd,
             env={**os.environ, **environment},
+            pass_fds=kept,
             start_new_session=True,
         )
         self.stdout = Lines(self.popen.stdout, self._changed)
@@ -110,9 +113,11 @@ class Processes:
         self.addresses: dict[str, str] = {}
         self._all: list[Process] = []
 
-    def start(self, *arguments: str, program: Sequence[str] = (), **environment: str) -> Process:
+    def start(
+        self, *arguments: str, program: Sequence[str] = (), kept: Sequence[int] = (), **environment: str
+    ) -> Process:
         command = [*(program or (sys.executable, "-m", "broker_runtime")), *arguments]
-        process = Process(command, self.folder, {**self.environment, **environment})
+        process = Process(command, self.folder, {**self.environment, **environment}, kept)
         self._all.append(process)
         return process
 

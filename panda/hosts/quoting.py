@@ -1,6 +1,6 @@
 """Words become text that a POSIX shell reads back as the very same words; the only place that quotes.
 
-sshd hands a command to the login shell as one text: whatever is in a word, the shell must pass it on as it is.
+sshd hands a command to the login shell as one text: whatever a word holds, the shell must pass it on.
 That shell must be a POSIX one; csh and fish read some quoted words differently.
 """
 

@@ -1,0 +1,1 @@
+"""Experiments: decides what is kept of a run, and how a whole one goes from topology to logs."""

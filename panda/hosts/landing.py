@@ -1,6 +1,6 @@
 """What a bundle meets on a host: this file's text is sent there and run by the host's own Python.
 
-Standard library only, and nothing newer than Python 3.8, so that an old interpreter can at least say so.
+Standard library only, and nothing newer than Python 3.9, so that an old interpreter can at least say so.
 Every answer is one line of JSON behind a mark, for login scripts may print before it.
 """
 
@@ -42,7 +42,7 @@ def main(argv: list[str]) -> None:
 
 
 def without_tilde(root: str) -> str:
-    return root[2:] if root.startswith("~/") else root
+    return root.removeprefix("~/")
 
 
 def tag() -> str:

@@ -46,6 +46,7 @@ from broker_runtime.language.identifiers import check_id
 from broker_runtime.language.messages import CLASS, Advertisement, Subscription
 from broker_runtime.language.parsing import parse_advertisement, parse_publication, parse_subscription
 from broker_runtime.net.clock import now
+from broker_runtime.net.faults import Faults
 from broker_runtime.net.line import Line
 from broker_runtime.net.logs import LogWriter
 from broker_runtime.net.shell import Shell
@@ -88,6 +89,7 @@ class Client(Steering):
         self._random = source
         self._core: ClientCore
         self._shell: Shell | None = None
+        self._faults: Faults
         self._loop: asyncio.AbstractEventLoop
         self._opened: asyncio.Future[None]
         self._record: Recorder
@@ -130,11 +132,12 @@ class Client(Steering):
         self._core = ClientCore(self._settings, self._random, now())
         self._shell = Shell(log, after=self._pump)
         self._shell.start(self)
+        self._faults = Faults(self._shell, self._core.endpoint, self._random, log)
         self._shell.carry_out(self._core.endpoint.drain_effects())
         try:
             async with asyncio.timeout(self.options.connect_timeout_s):
                 if self.line is not None:
-                    await self.line.open()
+                    await self.line.open(self._faults)
                 await self._opened
         except TimeoutError:
             error = Unreachable(f"no broker at {self.address}: {self._unreachable or 'no answer'}")
@@ -168,6 +171,7 @@ class Client(Steering):
         for handle in list(self.inbox.handles.values()):
             await handle.stop_handler()
         await shell.close()
+        self._faults.close()
         if self.line is not None:
             await self.line.close()
 

@@ -26,7 +26,9 @@ from broker_runtime.routing.forwarding import Covering
 STATUS_EVERY_S: Final = 5.0
 NEVER_DEAD_S: Final = 1e8
 CONFIG_BYTES_MAX: Final = 1 << 20
-_ERROR_KINDS: Final = frozenset(("error", "refuse", "refused", "dial_failed", "memory", "start", "stop"))
+_ERROR_KINDS: Final = frozenset(
+    ("error", "refuse", "refused", "dial_failed", "memory", "start", "stop", "fault", "heal")
+)
 _REPORTED_KINDS: Final = frozenset(("ready", "link_up", "link_down"))
 
 HELP: Final = f"""usage: python -m broker_runtime broker -i ID -p PORT [-hostname HOST] [-n host:port,…]
@@ -135,10 +137,13 @@ def run(arguments: Sequence[str]) -> int:
 async def _serve(settings: BrokerSettings, words: BrokerWords, log: BrokerLog, line: Line | None) -> int:
     server = BrokerServer(settings, log, line)
     log.expect(server, words.neighbour_ids)
+    server.take_signals()
     try:
         await server.start(words.listen)
     except OSError as error:
         log.close()
+        if line is not None:
+            await line.close()
         taken = "the port is taken" if error.errno == 98 else plain_reason(str(error))
         raise Refusal(f"cannot listen at {words.listen}: {taken}", Exit.FAILED) from None
     try:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Final
+from typing import Final, NoReturn
 
 from broker_runtime.commands import printing
 from broker_runtime.commands.exits import Exit, Refusal
@@ -47,11 +48,17 @@ def main(arguments: Sequence[str]) -> int:
 def run_command(word: str, arguments: Sequence[str]) -> int:
     """Run one word in this process; every way it can end is an exit code."""
 
+    signal.signal(signal.SIGTERM, _leave)  # until the command has a loop that takes it
+
     def act() -> int:
         run: Callable[[Sequence[str]], int] = import_module(f"broker_runtime.commands.{word}").run
         return run(arguments)
 
     return _ended(word, act)
+
+
+def _leave(number: int, frame: object) -> NoReturn:
+    raise SystemExit(Exit.DONE)
 
 
 def _help() -> int:
@@ -66,7 +73,7 @@ def _ended(word: str, act: Callable[[], int]) -> int:
         lines = str(refusal).splitlines()
         printing.note("\n".join(line if line.startswith(" ") else f"{word}: {line}" for line in lines))
         return refusal.code
-    except SystemExit as asked:  # argparse, after --help
+    except SystemExit as asked:  # argparse, after --help; SIGTERM, before anything is open
         return asked.code if isinstance(asked.code, int) else Exit.DONE
     except KeyboardInterrupt:
         return Exit.INTERRUPTED

@@ -156,6 +156,11 @@ class Endpoint:
                 self._drop_connection(conn.id)
         return self.sessions.get(target.peer)
 
+    def peer_of(self, connection: int) -> str:
+        """Who is at the other end, as far as it has said; empty before that."""
+        conn = self._connections.get(connection)
+        return conn.peer if conn is not None else ""
+
     # Inputs
 
     def handle(self, event: Opened | Received | Malformed | Closed | DialFailed, now: float) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Mapping, MutableMapping
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -19,8 +19,17 @@ LINE_BYTES_MAX: Final = 64 << 10  # of one order
 UNREAD_BYTES_MAX: Final = 256 << 10  # of reports that the agent has not read
 GOODBYE_S: Final = 0.5
 
-Obey = Callable[[Mapping[str, object]], None]  # ValueError says why not
 Note = Callable[[str], None]
+
+
+class Servant(Protocol):
+    """Who carries out orders."""
+
+    complain: Callable[[int, str], None]
+    """Told the number of an order that was carried out, and what has gone wrong with it since."""
+
+    def obey(self, order: Mapping[str, object]) -> None:
+        """ValueError says why not."""
 
 
 class LineError(ValueError):
@@ -31,17 +40,13 @@ def _unheard(_: str) -> None:
     pass
 
 
-def _refuse(_: Mapping[str, object]) -> None:
-    raise ValueError("this process takes no orders")
-
-
 class Line(asyncio.Protocol):
     """The process's end of the line."""
 
     def __init__(self, sock: socket.socket, note: Note = _unheard) -> None:
         self._sock = sock
         self._note = note
-        self._obey: Obey
+        self._servant: Servant
         self._transport: asyncio.Transport | None = None
         self._gone: asyncio.Future[None]
         self._orders = Orders()
@@ -49,9 +54,10 @@ class Line(asyncio.Protocol):
         self._dropping = False
         self._encode = msgspec.json.Encoder().encode
 
-    async def open(self, obey: Obey = _refuse) -> None:
-        """Carry out orders from now on, and let reports leave."""
-        self._obey = obey
+    async def open(self, servant: Servant) -> None:
+        """Have orders carried out from now on, and let reports leave."""
+        self._servant = servant
+        servant.complain = self.answer
         loop = asyncio.get_running_loop()
         self._gone = loop.create_future()
         await loop.create_unix_connection(lambda: self, sock=self._sock)
@@ -107,7 +113,7 @@ class Line(asyncio.Protocol):
         for order in self._orders.feed(data):
             number = order.get("number") if isinstance(order, Mapping) else None
             try:
-                self._obey(_checked(order))
+                self._servant.obey(_checked(order))
             except ValueError as error:
                 self.answer(number if _is_number(number) else None, str(error))
             else:

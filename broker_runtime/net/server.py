@@ -14,6 +14,7 @@ from typing import Final
 from broker_runtime.addresses import Address
 from broker_runtime.broker import Broker, BrokerSettings, Instruments
 from broker_runtime.net.clock import now
+from broker_runtime.net.faults import Faults
 from broker_runtime.net.line import Line
 from broker_runtime.net.logs import LogWriter
 from broker_runtime.net.shell import Shell, Wire
@@ -43,8 +44,11 @@ class BrokerServer:
         self._settings = settings
         self._log = log
         self._line = line
+        self._started = False
+        self._stop_asked = ""  # why to stop, when that is asked before the start
         self._server: asyncio.Server
         self._shell: Shell
+        self.faults: Faults
         self.broker: Broker
         self.address: Address
 
@@ -68,29 +72,35 @@ class BrokerServer:
         self.broker = Broker(settings, source, now(), instruments)
         _spare_the_collector()
         shell.start(self.broker)
+        self.faults = Faults(shell, self.broker.endpoint, source, self._log)
         if self._line is not None:
-            await self._line.open()
+            await self._line.open(self.faults)
         shell.carry_out(self.broker.endpoint.drain_effects())
+        self._started = True
         await self._server.start_serving()
         self._log.write("ready", {"address": str(self.address)})
         self._log.flush()
 
-    async def run_until_stopped(self) -> str:
-        """Serve until SIGTERM, SIGINT or a shutdown command; why it ended."""
+    def take_signals(self) -> None:
+        """Have SIGTERM and SIGINT stop the broker, also one that has not started yet."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.request_stop, signal.Signals(number).name)
-        try:
-            return await self.stopped()
-        finally:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.remove_signal_handler(number)
+
+    async def run_until_stopped(self) -> str:
+        self.take_signals()
+        return await self.stopped()
 
     async def stopped(self) -> str:
+        """Serve until a signal, `request_stop` or a shutdown command; why it ended."""
+        if self._stop_asked:
+            self.request_stop(self._stop_asked)
         return await asyncio.shield(self._shell.exited)
 
     def request_stop(self, reason: str = "stopped") -> None:
-        if not self._shell.exited.done():
+        if not self._started:
+            self._stop_asked = reason
+        elif not self._shell.exited.done():
             self._shell.feed(Command("stop", reason))
 
     def command(self, word: str, argument: str) -> None:
@@ -100,6 +110,7 @@ class BrokerServer:
         self._server.close()
         self.request_stop()
         await self._shell.close()
+        self.faults.close()
         if self._line is not None:
             await self._line.close()
         await self._server.wait_closed()

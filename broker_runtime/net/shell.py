@@ -30,7 +30,7 @@ from broker_runtime.seam import (
     Tick,
     WakeAt,
 )
-from broker_runtime.wire.frames import FrameReader, WireError
+from broker_runtime.wire.frames import Frame, FrameReader, WireError
 
 WRITE_BUFFER_BYTES_MAX: Final = 16 << 20
 CONNECTIONS_MAX: Final = 10_000
@@ -43,6 +43,26 @@ class Core(Protocol):
     def handle(self, event: Input, now: float) -> list[Effect]: ...
 
 
+class Way(Protocol):
+    """Where a connection's bytes go: its transport, or a detour that takes its place."""
+
+    def write(self, data: bytes) -> None: ...
+
+    def close(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+
+class Guard(Protocol):
+    """Stands at the door while faults are in force."""
+
+    def lets_in(self, wire: Wire, frames: list[Frame]) -> bool:
+        """Whether the core may hear these frames; if not, the guard has dealt with the connection."""
+
+    def forbids(self, address: str) -> bool:
+        """Whether the address must not be dialled."""
+
+
 class Wire(asyncio.Protocol):
     """One connection."""
 
@@ -52,7 +72,8 @@ class Wire(asyncio.Protocol):
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._reader = FrameReader()
         self.id = 0
-        self.transport: asyncio.Transport
+        self.peer = ""  # for the guard, which fills it in
+        self.transport: Way
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -68,7 +89,8 @@ class Wire(asyncio.Protocol):
         except WireError as error:
             self._shell.feed(Malformed(self.id, error.code, error.message))
             return
-        if frames:
+        guard = self._shell.guard
+        if frames and (guard is None or guard.lets_in(self, frames)):
             self._shell.feed(Received(self.id, frames))
 
     def pause_writing(self) -> None:
@@ -76,6 +98,7 @@ class Wire(asyncio.Protocol):
         self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.transport.abort()  # a detour lets go of what it holds
         if not self.gone.done():
             self.gone.set_result(None)
         if self.id:
@@ -87,6 +110,7 @@ class Shell:
 
     def __init__(self, log: LogWriter, after: Callable[[], None] | None = None) -> None:
         self.core: Core
+        self.guard: Guard | None = None
         self.exited: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._loop = asyncio.get_running_loop()
         self._log = log
@@ -113,6 +137,17 @@ class Shell:
     def forget(self, wire: Wire, reason: str) -> None:
         if self._wires.pop(wire.id, None) is not None and not self.exited.done():
             self.feed(Closed(wire.id, reason))
+
+    @property
+    def wires(self) -> list[Wire]:
+        return list(self._wires.values())
+
+    def cut(self, wire: Wire, reason: str) -> None:
+        """Break a connection at once, as a failing network does."""
+        if self._wires.pop(wire.id, None) is not None:
+            wire.transport.abort()
+            if not self.exited.done():
+                self.feed(Closed(wire.id, reason))
 
     def feed(self, event: Input) -> None:
         self.carry_out(self.core.handle(event, now()))
@@ -150,6 +185,8 @@ class Shell:
     async def _dial(self, text: str) -> None:
         try:
             address = parse_address(text)
+            if self.guard is not None and self.guard.forbids(text):
+                raise ConnectionRefusedError("cut by a fault")
             async with asyncio.timeout(DIAL_TIMEOUT_S):
                 await self._loop.create_connection(lambda: Wire(self, text), address.host, address.port)
         except (OSError, ValueError, TimeoutError) as error:

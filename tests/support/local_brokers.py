@@ -1,6 +1,6 @@
 """Brokers in the test's own event loop, on free loopback ports."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
@@ -11,15 +11,31 @@ from broker_runtime.net.logs import LogWriter
 from broker_runtime.net.server import BrokerServer
 
 
+class KeptLog(LogWriter):
+    """A log for the test to read: kinds and fields."""
+
+    def __init__(self, process: str) -> None:
+        super().__init__(None, process)
+        self.lines: list[tuple[str, Mapping[str, object]]] = []
+
+    def write(self, kind: str, fields: Mapping[str, object]) -> None:
+        self.lines.append((kind, fields))
+
+    def of(self, kind: str) -> list[Mapping[str, object]]:
+        return [fields for each, fields in self.lines if each == kind]
+
+
 class LocalBrokers:
     def __init__(self) -> None:
+        self.logs: dict[str, KeptLog] = {}
         self.servers: dict[str, BrokerServer] = {}
         self.addresses: dict[str, str] = {}
 
     async def start(self, id_: str, *neighbours: str, port: int = 0, **settings: Any) -> str:
         named = tuple(self.addresses[name] for name in neighbours)
         chosen = {"status_every_s": 5.0, **settings}
-        server = BrokerServer(BrokerSettings(id=id_, neighbours=named, **chosen), LogWriter(None, id_))
+        log = self.logs[id_] = KeptLog(id_)
+        server = BrokerServer(BrokerSettings(id=id_, neighbours=named, **chosen), log)
         await server.start(Address("127.0.0.1", port))
         self.servers[id_] = server
         self.addresses[id_] = str(server.address)

@@ -1,0 +1,155 @@
+"""Decides when bytes leave for a peer whose link is faulty: frames are lost, held or paced, always in order.
+
+A detour takes the place of a connection's transport, so a connection without faults pays nothing for them. It
+drops whole frames, so that the stream stays readable and the session finds the gap. What it holds has the
+bound of a transport's buffer; beyond it the connection is broken, as the transport would be. It never decides
+which faults there are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from broker_runtime.net.shell import WRITE_BUFFER_BYTES_MAX, Way, Wire
+from broker_runtime.seam import RandomSource
+from broker_runtime.wire.frames import LENGTH
+
+HELD_BYTES_MAX: Final = WRITE_BUFFER_BYTES_MAX
+FRAME_OVERHEAD_BYTES: Final = 128  # of memory, for each frame held
+BURST_S: Final = 0.05  # a paced link may catch up with so much of its time at once
+LINGER_S: Final = 5.0  # how long a closed connection may take, beyond its delay, to send what it holds
+
+
+@dataclass(slots=True, eq=False)
+class Conditions:
+    """What holds for everything that is sent to one peer."""
+
+    cut: bool = False
+    delay_s: float = 0.0
+    loss: float = 0.0  # share of frames
+    rate: float = 0.0  # bytes per second; 0: unlimited
+    free_at: float = 0.0  # when the next frame may leave at this rate, by the loop's clock
+    detours: set[Detour] = field(default_factory=set)
+
+    @property
+    def impaired(self) -> bool:
+        return bool(self.delay_s or self.loss or self.rate)
+
+
+class Detour:
+    """The way of one connection's bytes while its peer's conditions are bad."""
+
+    def __init__(
+        self, wire: Wire, conditions: Conditions, source: RandomSource, overflowed: Callable[[Wire], None]
+    ) -> None:
+        self._wire = wire
+        self._way: Way = wire.transport
+        self._conditions = conditions
+        self._source = source
+        self._overflowed = overflowed
+        self._loop = asyncio.get_running_loop()
+        self._held: deque[tuple[float, bytes]] = deque()  # since when, and the frame
+        self._held_bytes = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._linger: asyncio.TimerHandle | None = None
+        self._closing = False
+        wire.transport = self
+        conditions.detours.add(self)
+
+    # What a transport does
+
+    def write(self, data: bytes) -> None:
+        loss, now = self._conditions.loss, self._loop.time()
+        for frame in frames_of(data):
+            if loss and self._source.random() < loss:
+                continue
+            self._held.append((now, frame))
+            self._held_bytes += len(frame) + FRAME_OVERHEAD_BYTES
+        self.pump()
+        if self._held_bytes > HELD_BYTES_MAX:
+            self._drop()
+            self._loop.call_soon(self._overflowed, self._wire)  # the core is not to be entered from here
+
+    def close(self) -> None:
+        """Close once what is held has left."""
+        if self._closing:
+            return
+        self._closing = True
+        if self._held:
+            self._linger = self._loop.call_later(self._conditions.delay_s + LINGER_S, self.abort)
+        else:
+            self._leave()
+
+    def abort(self) -> None:
+        self._drop()
+        self._step_aside()
+        self._way.abort()
+
+    # What the faults ask for
+
+    def pump(self) -> None:
+        """Let everything leave whose time has come, and plan the next."""
+        conditions, now = self._conditions, self._loop.time()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while self._held:
+            since, frame = self._held[0]
+            due = since + conditions.delay_s
+            if conditions.rate:
+                due = max(due, conditions.free_at)
+                if due <= now:
+                    free_at = max(conditions.free_at, now - BURST_S)
+                    conditions.free_at = free_at + len(frame) / conditions.rate
+            if due > now:
+                self._timer = self._loop.call_at(due, self.pump)
+                return
+            self._held.popleft()
+            self._held_bytes -= len(frame) + FRAME_OVERHEAD_BYTES
+            self._way.write(frame)
+        if self._closing:
+            self._leave()
+
+    def end(self) -> None:
+        """The faults are over: send what is held, and let the connection have its transport back."""
+        for _, frame in self._held:
+            self._way.write(frame)
+        self._drop()
+        if self._closing:
+            self._leave()
+        else:
+            self._step_aside()
+
+    def _leave(self) -> None:
+        self._step_aside()
+        self._way.close()
+
+    def _drop(self) -> None:
+        self._held.clear()
+        self._held_bytes = 0
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _step_aside(self) -> None:
+        if self._linger is not None:
+            self._linger.cancel()
+            self._linger = None
+        self._conditions.detours.discard(self)
+        if self._wire.transport is self:
+            self._wire.transport = self._way
+
+
+def frames_of(data: bytes) -> Iterator[bytes]:
+    """The frames of one write, each with its length before it."""
+    position = 0
+    while position < len(data):
+        (length,) = LENGTH.unpack_from(data, position)
+        stop = position + LENGTH.size + length
+        assert stop <= len(data)
+        yield data[position:stop]
+        position = stop

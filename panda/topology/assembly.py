@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from broker_runtime.addresses import Address
 from panda.topology.commands import said_by
 from panda.topology.model import Action, Link, Process, Step, Topology
 
@@ -28,17 +27,8 @@ def assemble(name: str, source: str, steps: Iterable[Step], unread: Iterable[str
     )
 
 
-def named(topology: Topology, name: str) -> tuple[Process, ...]:
-    """The processes that a name can mean: by their own id, or the id under which they speak."""
-    return tuple(each for each in topology.processes if name in (each.id, each.speaks))
-
-
-def broker_at(brokers: Sequence[Process], address: Address) -> Process | None:
-    """The broker that listens there; by the host of its line if by no other name."""
-    return broker_finder(brokers).get((address.host, address.port))
-
-
 def broker_finder(brokers: Iterable[Process]) -> dict[tuple[str, int], Process]:
+    """The broker that listens at a host and port; by the host of its line if by no other name."""
     found: dict[tuple[str, int], Process] = {}
     listening = [(each, each.listen) for each in brokers if each.listen is not None and each.listen.port]
     for each, listen in listening:

@@ -54,7 +54,7 @@ def _broker(word: str, arguments: tuple[str, ...], host: str) -> Said:
         values.setdefault("hostname", host)
     problems = list(reading.problems)
     configured = "config" in values
-    words = scripts.broker_words(values)
+    words = scripts.broker_words({**values, "neighbours": ()})  # a link with itself is the overlay's affair
     if not isinstance(words, list):
         listen = words.listen
         if listen.host in WILDCARDS:

@@ -67,9 +67,9 @@ def read_lines(numbered: Iterable[tuple[Place, str]]) -> Lines:
     return lines
 
 
-def read_line(place: Place, text: str, into: Lines) -> None:
-    """Read one line; `place` is where its first character stands."""
-    line = _Line(place, into)
+def read_line(place: Place, text: str, into: Lines, *, exact: bool = True) -> None:
+    """Read one line; `place` is where its first character stands, or if not exact, all of it."""
+    line = _Line(place, into, exact)
     try:
         line.read(text)
     except ScanningError as refused:
@@ -83,8 +83,9 @@ class _Refused(Exception):
 class _Line:
     """One line being read."""
 
-    def __init__(self, place: Place, into: Lines) -> None:
+    def __init__(self, place: Place, into: Lines, exact: bool) -> None:
         self._place = place
+        self._exact = exact
         self._into = into
         self._spots: dict[str, Place] = {}
         self._start = place
@@ -92,7 +93,8 @@ class _Line:
         self._for_s: float | None = None
 
     def at(self, column: int) -> Place:
-        return Place(self._place.path, self._place.line, self._place.column + column - 1)
+        start = self._place
+        return Place(start.path, start.line, start.column + column - 1) if self._exact else start
 
     def read(self, text: str) -> None:
         if len(text) > LINE_MAX_CHARACTERS:

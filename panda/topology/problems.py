@@ -35,11 +35,11 @@ class Problem:
 
     def __str__(self) -> str:
         """`path:line:column: error: message`, the line with a caret under the place, and the hint."""
-        lines = [f"{self.place}: {self.severity}: {self.message}"]
+        lines = [_flat(f"{self.place}: {self.severity}: {self.message}")]
         if self.line_text.strip():
             lines += _pointed(self.line_text, self.place.column)
         if self.hint:
-            lines.append(f"  hint: {self.hint}")
+            lines.append(_flat(f"  hint: {self.hint}"))
         return "\n".join(lines)
 
     def as_data(self) -> dict[str, object]:

@@ -13,7 +13,12 @@ import typer
 
 from panda.cli import printing
 from panda.cli.demo import demo
+from panda.cli.deploy import attach, deploy, run
 from panda.cli.exits import Exit
+from panda.cli.logs import logs
+from panda.cli.plan import plan
+from panda.cli.status import ls, status
+from panda.cli.stop import clean, collect, stop
 from panda.cli.version import version
 
 _WRITE_ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EBADF)
@@ -45,8 +50,8 @@ def _panda(
     pass
 
 
-app.command()(demo)
-app.command()(version)
+for _verb in (plan, deploy, run, attach, status, ls, logs, stop, collect, clean, demo, version):
+    app.command()(_verb)
 
 
 def main() -> NoReturn:

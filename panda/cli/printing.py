@@ -38,6 +38,11 @@ def result(data: Mapping[str, object], text: str, *, as_json: bool = False) -> N
         raise CannotWrite(error.strerror) from None
 
 
+def at_terminal() -> bool:
+    """Whether a person can be asked, and sees what is said."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()
+
+
 def note(text: str) -> None:
     """Say something about the work: progress, a hint, a warning."""
     if sys.stderr is not None:  # else print would take stdout

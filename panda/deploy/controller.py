@@ -26,11 +26,12 @@ from panda.deploy.coordinator import (
     Lost,
     Order,
     Present,
+    State,
     StopAsked,
     Tell,
     Tick,
 )
-from panda.deploy.crew import Crew, HostsFailed
+from panda.deploy.crew import Crew, HeldByAnother, HostsFailed
 from panda.deploy.session import AgentSession
 from panda.deploy.view import RunView
 from panda.experiment.folder import RunFolder
@@ -58,9 +59,13 @@ class Detached:
     """The controller was asked to leave; the run goes on."""
 
 
+class Displaced(Exception):
+    """Another controller has taken the run over."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Leave:
-    pass
+    displaced_by: str = ""
 
 
 class Controller:
@@ -79,7 +84,9 @@ class Controller:
         self.crew = crew
         self.view = RunView(plan)
         self.sessions: dict[str, AgentSession] = {}
-        t0 = recall(folder, self.view)
+        given = recall(folder, self.view)
+        self._t0_theirs = given.theirs if given else {}
+        t0 = given.ours if given else None
         self.coordinator = Coordinator(plan, self.view, t0=t0, rollback=rollback, ending=ending)
         self._watcher = watcher or Watcher()
         self._hosts = {host.name: host for host in plan.hosts}
@@ -113,24 +120,33 @@ class Controller:
         for session in sessions.values():
             self._welcome(session)
 
-    def drive(self) -> Finish | Detached:
+    def drive(self, *, leave_when_running: bool = False) -> Finish | Detached:
         """Go on until the coordinator is done, or somebody asks us to leave."""
         finish = self._carry_out(self.coordinator.begin(time.time()))
         clocks_at = time.monotonic() + CLOCK_EVERY_S
         while finish is None:
             event = self._next()
             if isinstance(event, _Leave):
+                if event.displaced_by:
+                    raise Displaced(event.displaced_by)
                 return Detached()
             if isinstance(event, Happened):
                 self.folder.record("agent", host=event.host, event=dict(event.event))
                 self._watcher.event(event.host, event.event)
             finish = self._carry_out(self.coordinator.handle(event, time.time()))
             self._watcher.moved(self.coordinator)
+            if leave_when_running and self.coordinator.state is State.RUNNING and finish is None:
+                return Detached()
             if time.monotonic() >= clocks_at:
                 clocks_at += CLOCK_EVERY_S
                 self._compare_clocks()
         self.folder.record("finish", result=str(finish.result), why=finish.why, synced=True)
         return finish
+
+    @property
+    def goes_on_alone(self) -> bool:
+        """Whether the run can do without a controller from here on, and is meant to."""
+        return self.coordinator.t0 is not None and self.coordinator.ending is Ending.SCHEDULE
 
     def stop(self, reason: str) -> None:
         """From any thread: end the run."""
@@ -162,9 +178,9 @@ class Controller:
             if isinstance(order, Ask):
                 self._ask(order.host, order.do, order.fields)
             elif isinstance(order, Go):
-                self.folder.record("go", t0=order.t0, synced=True)
+                self._record_go(order.t0)
                 for name in self._hosts:
-                    self._ask(name, "go", {"t0": order.t0})
+                    self._ask(name, "go", {})
             elif isinstance(order, Tell):
                 self.folder.record("told", about=order.kind, text=order.text, host=order.host)
                 self._watcher.tell(order)
@@ -175,8 +191,7 @@ class Controller:
     def _ask(self, host: str, do: str, fields: Mapping[str, Any]) -> None:
         session = self.sessions[host]
         if do == "go":
-            assert session.offset is not None
-            fields = {"t0": session.offset.to_theirs(float(fields["t0"]))}
+            fields = {"t0": self._t0_theirs[host]}
 
         def answer(found: Mapping[str, Any] | Exception) -> None:
             if isinstance(found, RequestRefused):
@@ -186,6 +201,13 @@ class Controller:
             # else the connection broke, which is told as such; the request is made again on the next one
 
         session.ask(do, fields, answer)
+
+    def _record_go(self, t0: float) -> None:
+        """T0 by every host's own clock, settled once: an agent that hears it again hears the same."""
+        for name, session in self.sessions.items():
+            assert session.offset is not None
+            self._t0_theirs.setdefault(name, session.offset.to_theirs(t0))
+        self.folder.record("go", t0=t0, theirs=self._t0_theirs, synced=True)
 
     def _welcome(self, session: AgentSession) -> None:
         self._record_clock(session)
@@ -198,6 +220,9 @@ class Controller:
             wait_s = min(2 * wait_s, RECONNECT_MAX_S)
             try:
                 session = self.crew.reach(self._hosts[host], self, steer=True)
+            except HeldByAnother as held:
+                self._inputs.put(_Leave(f"the run was taken over: {held.reason}"))
+                return
             except HostError as error:
                 self._watcher.note(host, error.reason)
                 continue
@@ -238,12 +263,20 @@ class Controller:
         session.close()
 
 
-def recall(folder: RunFolder, view: RunView) -> float | None:
-    """Fill the view from the run's journal; T0 by our clock, if GO was given."""
-    t0 = None
+@dataclass(frozen=True, slots=True)
+class Given:
+    """T0 of a GO that was given: by our clock, and by each host's."""
+
+    ours: float
+    theirs: dict[str, float]
+
+
+def recall(folder: RunFolder, view: RunView) -> Given | None:
+    """Fill the view from the run's journal; the GO in it, if there is one."""
+    given = None
     for entry in folder.journal():
         if entry.get("kind") == "agent" and entry.get("host") in view.hosts:
             view.take(str(entry["host"]), entry["event"])
         elif entry.get("kind") == "go":
-            t0 = float(entry["t0"])
-    return t0
+            given = Given(float(entry["t0"]), {str(k): float(v) for k, v in entry["theirs"].items()})
+    return given

@@ -149,7 +149,7 @@ class Coordinator:
         self.state = State.NEW
         self.t0 = t0  # by our clock; known already when a controller comes back after GO
         self._rollback = rollback
-        self._ending = ending
+        self.ending = ending
         self._idle_since: float | None = None  # since when nobody publishes any more
         self._waiting: set[str] = set()  # hosts whose answer to the present request is missing
         self._deadline: float | None = None
@@ -301,7 +301,7 @@ class Coordinator:
                 return
         if self.view.stopped:
             self._done(Finish(Result.STOPPED, "every process has been stopped"))
-        elif self.view.ended and self._ending is Ending.SCHEDULE:
+        elif self.view.ended and self.ending is Ending.SCHEDULE:
             self._done(Finish(Result.RUNNING, "the schedule is done"))
         elif self.view.ended and self._idle(now):
             self._stop(Finish(Result.STOPPED, "the work is done"), now)
@@ -363,8 +363,6 @@ class Coordinator:
             State.GOING: "go",
             State.STOPPING: "stop",
         }.get(self.state, "clock")
-        if do == "go":
-            return Ask(name, "go", {"t0": self.t0})
         return self._request(name, do)
 
     def _waiting_in_order(self) -> list[str]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from panda.hosts.keys import KnownHosts
 
 AT_ONCE = 16
+NO_BUNDLE = Bundle("", Path(), 0, "")  # a local host uses the controller's own packages
 
 Note = Callable[[str, str], None]  # host, what is happening there
 
@@ -42,7 +43,7 @@ class Crew:
         self._run = run
         self._keys = keys
         self._cache = cache
-        self._holder = holder
+        self.holder = holder
         self._remotes: dict[str, Remote] = {}
         self._installed: dict[str, Installed] = {}
         self._bundle: Bundle | None = None
@@ -72,7 +73,7 @@ class Crew:
         channel = remote.open(agent_command(host, installed, self._run, start=start))
         session = AgentSession(host.name, channel, listener)
         try:
-            session.open(self._holder, steer=steer, force=force)
+            session.open(self.holder, steer=steer, force=force)
         except RequestRefused as refused:
             session.close()
             if refused.code is Code.LOCKED:
@@ -126,6 +127,8 @@ class Crew:
             self.forget(name)
 
     def _bundle_for(self, host: Host) -> Bundle:
+        if host.local:
+            return NO_BUNDLE
         with self._building:
             if self._bundle is None:
                 self._bundle = build(self._cache)

@@ -102,14 +102,18 @@ class RunFolder:
     # The lock
 
     @contextmanager
-    def locked(self, holder: str) -> Iterator[None]:
-        """Hold the run for this controller; Locked when somebody has it."""
-        descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    def locked(self, holder: str, *, force: bool = False) -> Iterator[None]:
+        """Hold the run for this controller; Locked when somebody has it.
+
+        By force it goes on without the lock: the agents' epochs keep the two controllers apart.
+        """
+        descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise Locked(os.pread(descriptor, 200, 0).decode("utf-8", "replace")) from None
+                if not force:
+                    raise Locked(os.pread(descriptor, 200, 0).decode("utf-8", "replace")) from None
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, holder.encode(), 0)
             yield
@@ -170,6 +174,12 @@ class RunFolder:
 
     def clocks(self) -> Iterator[dict[str, Any]]:
         return read_lines(self.path / "clocks.jsonl")
+
+    def discard(self) -> None:
+        """Remove the folder of a run that never began."""
+        for name in ("plan.json", "versions.json", *(path.name for path in self.path.glob("topology*"))):
+            (self.path / name).unlink(missing_ok=True)
+        self.path.rmdir()
 
     def collected(self, host: str) -> Path:
         return self.path / "hosts" / host_folder(host)

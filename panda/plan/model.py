@@ -87,6 +87,11 @@ class PlannedStep:
         return {key: value for key, value in fields.items() if value not in ("", None)}
 
 
+def fresh_number(now: float) -> int:
+    """A number for a step that is added while the run goes on: higher than any in a plan."""
+    return int(now * 1000)
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     run: str

@@ -9,6 +9,7 @@ HostError           names the host, the reason and what would help
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from panda.hosts.keys import KnownHosts
 
 CONNECT_TIMEOUT_S = 15.0
+CONNECTS_AT_ONCE = 16
 RUN_TIMEOUT_S = 30.0
 OUTPUT_BYTES_MAX = 16 * 2**20
 PIECE_BYTES = 256 * 1024
@@ -113,6 +115,39 @@ def connect(host: Host, keys: "KnownHosts", *, timeout_s: float = CONNECT_TIMEOU
     from panda.hosts.ssh import connect_ssh
 
     return connect_ssh(host, keys, timeout_s=timeout_s)
+
+
+def connect_all(
+    hosts: Sequence[Host],
+    keys: "KnownHosts",
+    *,
+    at_once: int = CONNECTS_AT_ONCE,
+    timeout_s: float = CONNECT_TIMEOUT_S,
+) -> "dict[str, Remote | HostError]":
+    """Every host by its name: connected, or why not. One that hangs delays nobody but itself."""
+
+    def outcome(host: Host) -> Remote | HostError:
+        try:
+            return connect(host, keys, timeout_s=timeout_s)
+        except HostError as error:
+            return error
+
+    with ThreadPoolExecutor(max(1, min(at_once, len(hosts))), "connect") as pool:
+        futures = {host.name: pool.submit(outcome, host) for host in hosts}
+        try:
+            return {name: future.result() for name, future in futures.items()}
+        except BaseException:
+            for future in futures.values():
+                future.cancel()
+                future.add_done_callback(_close_connected)
+            raise
+
+
+def _close_connected(future: "Future[Remote | HostError]") -> None:
+    if not future.cancelled() and future.exception() is None:
+        made = future.result()
+        if not isinstance(made, HostError):
+            made.close()
 
 
 def checked(

@@ -3,6 +3,7 @@
 import socket
 
 import paramiko
+from paramiko.ssh_exception import IncompatiblePeer
 
 from panda.hosts.config import Target
 from panda.hosts.host import Host
@@ -27,7 +28,7 @@ def mapped(host: Host, target: Target, error: BaseException) -> HostError:
             )
         case paramiko.ChannelException():
             return Unreachable(host.name, f"{place} cannot be reached from its jump host: {error.text}")
-        case paramiko.IncompatiblePeer():
+        case IncompatiblePeer():
             return Unreachable(host.name, f"no algorithm in common with {place}: {error}")
         case socket.gaierror():
             return Unreachable(host.name, f"the name {target.address} is not known", error.strerror or "")

@@ -154,9 +154,9 @@ class KnownHosts:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise HostKeyRefused("", f"{file} cannot be read: {error.strerror}") from error
+            raise HostKeyRefused("known_hosts", f"{file} cannot be read: {error.strerror}") from error
         if len(data) > FILE_BYTES_MAX:
-            raise HostKeyRefused("", f"{file} is larger than {FILE_BYTES_MAX} bytes")
+            raise HostKeyRefused("known_hosts", f"{file} is larger than {FILE_BYTES_MAX} bytes")
         return data.decode("utf-8", "replace").split("\n")
 
     def _read(self, file: Path) -> list[KnownLine]:

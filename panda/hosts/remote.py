@@ -132,15 +132,16 @@ def connect_all(
         except HostError as error:
             return error
 
-    with ThreadPoolExecutor(max(1, min(at_once, len(hosts))), "connect") as pool:
-        futures = {host.name: pool.submit(outcome, host) for host in hosts}
-        try:
-            return {name: future.result() for name, future in futures.items()}
-        except BaseException:
-            for future in futures.values():
-                future.cancel()
-                future.add_done_callback(_close_connected)
-            raise
+    pool = ThreadPoolExecutor(max(1, min(at_once, len(hosts))), "connect")
+    futures = {host.name: pool.submit(outcome, host) for host in hosts}
+    try:
+        return {name: future.result() for name, future in futures.items()}
+    except BaseException:
+        for future in futures.values():
+            future.add_done_callback(_close_connected)
+        raise
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _close_connected(future: "Future[Remote | HostError]") -> None:

@@ -1,4 +1,4 @@
-"""A host that we are logged in to over SSH: programs run, files written, channels held; connects to nobody."""
+"""A host we are logged in to over SSH: runs programs, writes files, holds channels; connects to nobody."""
 
 import contextlib
 import re
@@ -23,7 +23,7 @@ STALLED_S = 15.0
 OPEN_TIMEOUT_S = 15.0
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 RECEIVE = 'umask 077; mkdir -p -- "$1" && cat > "$2"'
-# A broken connection looks like the end of the file to `cat`: so the size is compared before the name is given.
+# To `cat` a broken connection is the end of the file: so the size is compared before the name is given.
 ADOPT = 'test "$(wc -c < "$1")" -eq "$3" && mv -f -- "$1" "$2"'
 
 
@@ -41,7 +41,8 @@ class SshRemote:
         self.lost = ""
         self._target = target
         self._held = tuple(held)
-        self._busy = 0
+        self._uploads = 0
+        self._counting = threading.Lock()
         self._closed = threading.Event()
         threading.Thread(target=self._pulse, name=f"pulse of {host.name}", daemon=True).start()
 
@@ -79,7 +80,8 @@ class SshRemote:
         name = PurePosixPath(path)
         arriving = str(name.with_name(f"{name.name}.{secrets.token_hex(4)}.part"))
         folder = str(name.parent)
-        self._busy += 1
+        with self._counting:
+            self._uploads += 1
         try:
             size = self._upload(["sh", "-c", RECEIVE, "sh", folder, arriving], chunks)
             remote.checked(self, ["sh", "-c", ADOPT, "sh", arriving, str(name), str(size)])
@@ -88,7 +90,8 @@ class SshRemote:
                 self.run(["rm", "-f", "--", arriving], timeout_s=STALLED_S)
             raise
         finally:
-            self._busy -= 1
+            with self._counting:
+                self._uploads -= 1
         return size
 
     def open(
@@ -99,9 +102,8 @@ class SshRemote:
         if wrong:
             raise Unquotable(f"not the name of a variable: {wrong[0]!r}")
         settings = [f"{name}={value}" for name, value in environment.items()]
-        return SshChannel(
-            self, self._execute(["env", *settings, *argv] if settings else argv, OPEN_TIMEOUT_S)
-        )
+        command = ["env", *settings, *argv] if settings else argv
+        return SshChannel(self, self._execute(command, OPEN_TIMEOUT_S))
 
     def close(self) -> None:
         self._closed.set()
@@ -196,7 +198,7 @@ class SshRemote:
     def _pulse(self) -> None:
         """Asks for a sign of life: a host that hangs or is gone for long is given up and its channels end."""
         while not self._closed.wait(PULSE_EVERY_S) and self.transport.is_active():
-            if self._busy:
+            if self._uploads:
                 continue  # an answer may queue behind a long upload, which has its own limit
             watch = threading.Timer(PULSE_ANSWER_S, self._give_up)
             watch.daemon = True
@@ -209,7 +211,7 @@ class SshRemote:
                 watch.cancel()
 
     def _give_up(self) -> None:
-        if not self._closed.is_set() and not self._busy:
+        if not self._closed.is_set() and not self._uploads:
             self.lost = f"no sign of life for {PULSE_ANSWER_S:g} s"
             self.transport.close()
 
@@ -236,9 +238,8 @@ class SshChannel:
             for start in range(0, len(data), remote.PIECE_BYTES):
                 self._channel.sendall(data[start : start + remote.PIECE_BYTES])
         except FOREIGN as error:
-            reason = (
-                "the program has ended" if self._session.transport.is_active() else "the connection broke"
-            )
+            alive = self._session.transport.is_active()
+            reason = "the program has ended" if alive else "the connection broke"
             raise Unreachable(self._session.host.name, reason, self.said()) from error
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """The way to a host over SSH: socket, jump hosts, host key, login; all of it within one time limit.
 
-Keys and agents only, never a password, and nobody is asked anything. Fabric makes the connection, but its habit
-of trusting every host key is taken away before it opens.
+Keys and agents only, never a password, and nobody is asked anything. Fabric makes the connection, but its
+habit of trusting every host key is taken away before it opens.
 """
 
 import contextlib
@@ -13,8 +13,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-import fabric
+import fabric  # type: ignore[import-untyped]
 import paramiko
+from paramiko.ssh_exception import IncompatiblePeer
 
 from panda.hosts.config import JUMPS_MAX, Target
 from panda.hosts.failures import FOREIGN, mapped, through
@@ -154,18 +155,19 @@ class Way:
             return None
 
     def _patiently(self, attempt: Callable[[], Result]) -> Result:
-        pause_s = FIRST_PAUSE_S
+        pause_s, last = FIRST_PAUSE_S, ""
         for _ in range(ATTEMPTS_MAX):
             try:
                 return attempt()
-            except Dropped:
+            except Dropped as dropped:
+                last = f": {dropped}" if str(dropped) else ""
                 # Newcomers that were turned away together must not come back together.
                 time.sleep(min(pause_s * (0.5 + self._jitter()), self._deadline.left_s()))
                 pause_s = min(2 * pause_s, PAUSE_S_MAX)
             if not self._deadline.left_s():
                 break
         hint = "sshd's MaxStartups limits how many may log in at once"
-        raise Unreachable(self._host.name, "sshd ends every connection at its beginning", hint)
+        raise Unreachable(self._host.name, f"sshd ends every connection at its beginning{last}", hint)
 
     def _log_in_once(self) -> SshRemote:
         target = self._target
@@ -220,8 +222,8 @@ class Way:
                 limit = f"{reason} within {self._deadline.timeout_s:g} s"
                 raise Unreachable(self._host.name, limit, "is the host overloaded or frozen?") from error
             if guard is not None and not guard.spoke:
-                raise Dropped from error
-            if isinstance(error, paramiko.IncompatiblePeer):
+                raise Dropped(str(error)) from error
+            if isinstance(error, IncompatiblePeer):
                 raise NoSuchKey(self._host.name, str(error)) from error
             raise mapped(self._host, self._target, error) from error
         finally:
@@ -261,7 +263,7 @@ class Guard:
     def transport_for(
         self, sock: "socket.socket | paramiko.Channel", **settings: object
     ) -> paramiko.Transport:
-        transport = paramiko.Transport(sock, disabled_algorithms=None)  # type: ignore[arg-type]
+        transport = paramiko.Transport(sock, disabled_algorithms=None)
         options = transport.get_security_options()
         wished = [name for kind in self.kinds for name in (RSA_SIGNATURES if kind == "ssh-rsa" else (kind,))]
         known = [kind for kind in wished if kind in options.key_types]

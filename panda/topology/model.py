@@ -146,11 +146,11 @@ class Topology:
     def summary(self) -> str:
         """`3 brokers, 2 clients on 3 hosts, 2 links; 5 steps over 12.5 s`."""
         others = len(self.processes) - len(self.brokers) - len(self.clients)
-        started = [_counted(len(self.brokers), "broker"), _counted(len(self.clients), "client")]
-        started += [_counted(others, "command")] if others else []
-        where = f"on {_counted(len(self.hosts), 'host')}, {_counted(len(self.links), 'link')}"
-        return f"{', '.join(started)} {where}; {_counted(len(self.steps), 'step')} over {self.end_s:g} s"
+        started = [counted(len(self.brokers), "broker"), counted(len(self.clients), "client")]
+        started += [counted(others, "command")] if others else []
+        where = f"on {counted(len(self.hosts), 'host')}, {counted(len(self.links), 'link')}"
+        return f"{', '.join(started)} {where}; {counted(len(self.steps), 'step')} over {self.end_s:g} s"
 
 
-def _counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"

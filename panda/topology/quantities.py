@@ -39,6 +39,11 @@ def write_time(seconds: float) -> str:
     return write_number(seconds) if seconds else "0.0"
 
 
+def write_duration(seconds: float) -> str:
+    """As it reads best after a word: `0.05s`, `10s`."""
+    return f"{write_number(seconds)}s"
+
+
 def write_number(value: float) -> str:
     written = f"{value:.6f}".rstrip("0")
     return written.removesuffix(".")

@@ -207,6 +207,15 @@ def test_what_cannot_be_opened_is_refused(tmp_path: Path) -> None:
             open_source(tmp_path / name)
 
 
+def test_the_form_may_stand_before_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("nodes.yml").write_text("a[1-2]\n")
+    assert open_source(Path("slurm:nodes.yml")).names() == ["a1", "a2"]
+    assert open_source(Path("slurm:b[1-2],c")).names() == ["b1", "b2", "c"]
+    with pytest.raises(SourceRefused, match="cannot read"):
+        open_source(Path("manifest:missing"))
+
+
 def test_an_inventory_that_is_a_program_is_not_run(tmp_path: Path) -> None:
     path = tmp_path / "inventory.py"
     path.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")

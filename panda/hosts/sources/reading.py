@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from pathlib import Path
 
 from panda.hosts.sources.detection import Form, detect
@@ -13,6 +14,7 @@ from panda.hosts.sources.ssh_config import Include, SshConfig, read_ssh_config
 
 SOURCE_BYTES_MAX = 4 * 2**20
 INCLUDED_FILES_MAX = 256
+STDIN = "-"
 
 
 def read_source(
@@ -55,7 +57,15 @@ def _usable(config: SshConfig, path: str) -> list[Entry]:
 
 
 def open_source(path: Path, form: Form | None = None, *, user: str = "") -> Hosts:
-    """The hosts of a file. A program that would print an inventory is not run."""
+    """The hosts of a file, or of stdin for `-`. A program that would print an inventory is not run.
+
+    The form may stand before the name, as in `slurm:nodes.txt`; after `slurm:` the list itself may stand.
+    """
+    prefix, colon, rest = str(path).partition(":")
+    if colon and prefix in list(Form) and not path.exists():
+        form, path = Form(prefix), Path(rest)
+        if form is Form.SLURM and rest != STDIN and not path.exists():
+            return read_source(rest, "", form)
     return read_source(_text(path), str(path), form, user=user, include=_included_from(path.parent))
 
 
@@ -63,8 +73,11 @@ def _text(path: Path) -> str:
     try:
         if path.is_dir():
             raise SourceRefused([Problem("a folder, not a file", "name the inventory file in it", str(path))])
-        with path.open("rb") as file:
-            data = file.read(SOURCE_BYTES_MAX + 1)
+        if str(path) == STDIN:
+            data = sys.stdin.buffer.read(SOURCE_BYTES_MAX + 1)
+        else:
+            with path.open("rb") as file:
+                data = file.read(SOURCE_BYTES_MAX + 1)
     except OSError as error:
         raise SourceRefused([Problem(f"cannot read: {error.strerror}", "", str(path))]) from None
     try:

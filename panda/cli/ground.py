@@ -83,14 +83,14 @@ def failing() -> Iterator[None]:
 
 
 def read(path: Path, variables: list[str] | None, *, quiet: bool = False) -> Topology:
-    """The topology, with its warnings told; refused with all of its problems."""
+    """The topology; refused with all of its problems."""
     from panda.topology.reading import open_topology
 
     reading = open_topology(path, read_variables(variables))
     topology = reading.accepted()
-    for problem in reading.warnings:
-        if not quiet:
-            printing.note(str(problem))
+    if reading.warnings and not quiet:
+        count = len(reading.warnings)
+        printing.note(f"{path}: {count} warning{'s' * (count > 1)}, which panda validate shows")
     return topology
 
 

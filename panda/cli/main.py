@@ -17,8 +17,11 @@ from panda.cli.deploy import attach, deploy, run
 from panda.cli.exits import Exit
 from panda.cli.logs import logs
 from panda.cli.plan import plan
+from panda.cli.shell import shell
 from panda.cli.status import ls, status
+from panda.cli.step import step
 from panda.cli.stop import clean, collect, stop
+from panda.cli.upload import upload
 from panda.cli.version import version
 
 _WRITE_ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EBADF)
@@ -50,27 +53,50 @@ def _panda(
     pass
 
 
-for _verb in (plan, deploy, run, attach, status, ls, logs, stop, collect, clean, demo, version):
+for _verb in (
+    plan,
+    deploy,
+    run,
+    attach,
+    status,
+    ls,
+    logs,
+    step,
+    stop,
+    collect,
+    clean,
+    upload,
+    shell,
+    demo,
+    version,
+):
     app.command()(_verb)
 
 
 def main() -> NoReturn:
     printing.prepare()
+    sys.exit(run_verb(sys.argv[1:]))
+
+
+def run_verb(arguments: list[str]) -> int:
+    """Run one verb in this process; every way it can end is an exit code."""
     try:
-        app()
+        app(arguments, prog_name="panda")
+    except SystemExit as asked:
+        return asked.code if isinstance(asked.code, int) else Exit.DONE
     except KeyboardInterrupt:
-        sys.exit(Exit.INTERRUPTED)
+        return Exit.INTERRUPTED
     except printing.CannotWrite as error:
         printing.problem(f"cannot write: {error}")
-        sys.exit(Exit.FAILED)
+        return Exit.FAILED
     except Exception as error:
         if isinstance(error, OSError) and error.filename is None and error.errno in _WRITE_ERRORS:
             printing.problem(f"cannot write: {error.strerror}")  # a help page, which typer prints
-            sys.exit(Exit.FAILED)
+            return Exit.FAILED
         if os.environ.get("PANDA_DEBUG") == "1":
             import traceback
 
             printing.note(traceback.format_exc().rstrip())
         printing.problem(f"internal error: {type(error).__name__}: {error} (please report)")
-        sys.exit(Exit.BUG)
-    sys.exit(Exit.DONE)
+        return Exit.BUG
+    return Exit.DONE

@@ -73,10 +73,11 @@ def _processes(plan: Plan, phase: int, commands: bool) -> list[str]:
 
 
 def _command(plan: Plan, id_: str) -> str:
-    from panda.hosts.quoting import command_line
+    from panda.hosts.quoting import quote
 
     process = plan.process(id_)
-    return command_line(((process.word,) if process.word else ()) + process.arguments)
+    words = ((process.word,) if process.word else ()) + process.arguments
+    return " ".join(map(quote, words))
 
 
 def _login(host: object) -> str:

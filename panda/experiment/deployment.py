@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import signal
 import threading
@@ -19,6 +20,7 @@ from panda.experiment.closing import Closed, wind_up
 from panda.experiment.folder import RunFolder
 from panda.plan.model import Plan
 from panda.topology.model import Topology
+from panda.topology.writing import write_text
 
 
 @dataclass(slots=True)
@@ -34,9 +36,8 @@ class Outcome:
 
 def keep_record(folder: RunFolder, topology: Topology, plan: Plan, suffix: str) -> None:
     """What it takes to explain and repeat the run."""
-    import json
-
     folder.write_text(f"topology{suffix}", topology.source)
+    folder.write_text("lines.txt", write_text(topology))
     folder.write_plan(plan)
     versions = {"panda": VERSION, "python": platform.python_version()}
     folder.write_text("versions.json", json.dumps(versions) + "\n")

@@ -142,6 +142,16 @@ class RunFolder:
         data["environment"] = sorted(plan.environment)  # the names alone: values may be secrets
         self.write_text("plan.json", json.dumps(data, indent=1, ensure_ascii=False) + "\n")
 
+    def lines(self) -> str:
+        """The topology as plain lines, each ended."""
+        return (self.path / "lines.txt").read_text(encoding="utf-8")
+
+    def add_line(self, line: str, plan: Plan, *, who: str) -> None:
+        """The run has one more line."""
+        self.record("line", text=line, who=who, synced=True)
+        self.write_text("lines.txt", f"{self.lines()}{line}\n")
+        self.write_plan(plan)
+
     def read_plan(self, environment: Mapping[str, str] | None = None) -> Plan:
         try:
             return plan_of(
@@ -177,7 +187,12 @@ class RunFolder:
 
     def discard(self) -> None:
         """Remove the folder of a run that never began."""
-        for name in ("plan.json", "versions.json", *(path.name for path in self.path.glob("topology*"))):
+        for name in (
+            "plan.json",
+            "versions.json",
+            "lines.txt",
+            *(path.name for path in self.path.glob("topology*")),
+        ):
             (self.path / name).unlink(missing_ok=True)
         self.path.rmdir()
 

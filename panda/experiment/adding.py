@@ -1,0 +1,63 @@
+"""Decides what one more line means for a run that goes on already: the same checks as in its file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from panda.experiment.folder import RunRefused
+from panda.plan.model import Plan, PlannedStep, fresh_number
+from panda.plan.planning import Choices, plan_of_topology
+from panda.topology.reading import read_topology
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """What the agents are to be told, host by host, and the plan as it is then."""
+
+    plan: Plan
+    requests: tuple[tuple[str, dict[str, Any]], ...]
+
+
+def addition_of(plan: Plan, lines: str, line: str, *, now: float, since_t0_s: float | None) -> Addition:
+    """What the line adds to a topology of text lines; TopologyRefused if it does not fit."""
+    before = lines.count("\n")
+    topology = read_topology(f"{lines}{line}\n", "the run's lines").accepted()
+    hosts = {host.name: host for host in plan.hosts}
+    strangers = [name for name in topology.hosts if name not in hosts]
+    if strangers:
+        raise RunRefused(f"the run has no host {', '.join(strangers)}: it has {', '.join(hosts)}")
+    choices = Choices(
+        run=plan.run,
+        policy=plan.policy,
+        stop_at_s=plan.stop_at_s,
+        gate_timeout_s=plan.gate_timeout_s,
+        environment=plan.environment,
+    )
+    grown = plan_of_topology(topology, hosts, choices)
+    fresh = [
+        replace(step, number=fresh_number(now) + count)
+        for count, step in enumerate(step for step in grown.steps if step.line > before)
+    ]
+    known = {each.id for each in plan.processes}
+    requests = tuple((step.host, _request(step, grown, known, since_t0_s)) for step in fresh)
+    added = tuple(each for each in grown.processes if each.id not in known)
+    links = tuple(link for link in grown.links if link not in plan.links)
+    together = replace(
+        plan,
+        processes=(*plan.processes, *added),
+        links=(*plan.links, *links),
+        steps=(*plan.steps, *fresh),
+    )
+    return Addition(together, requests)
+
+
+def _request(step: PlannedStep, grown: Plan, known: set[str], since_t0_s: float | None) -> dict[str, Any]:
+    message = step.message()
+    if since_t0_s is not None and step.at_s <= since_t0_s:
+        message["at_s"] = None  # its time is past: now
+    request: dict[str, Any] = {"step": message}
+    if step.action == "add" and step.process not in known:
+        spec = grown.spec(step.host)
+        request["process"] = next(each for each in spec["processes"] if each["id"] == step.process)
+    return request

@@ -47,7 +47,9 @@ def deploy(
     runs: ground.RunsOption = ground.RUNS,
     as_json: printing.JsonOption = False,
 ) -> None:
-    """Deploy a topology in two phases, and follow it until its schedule is done.
+    """Deploy a topology in two phases and follow it.
+
+    Comes back when its schedule is done; what has no REMOVE line goes on running.
 
     Example: panda deploy topologies/three-brokers.txt --local --yes
     """
@@ -84,7 +86,9 @@ def run(
     runs: ground.RunsOption = ground.RUNS,
     as_json: printing.JsonOption = False,
 ) -> None:
-    """Do a whole experiment without a person: deploy, wait for its end, stop, collect, sum up.
+    """Do a whole experiment without a person.
+
+    Deploys, waits for the end, stops, collects the logs and sums up.
 
     It ends at --for, or when every step is done and nobody publishes any more.
 
@@ -115,7 +119,9 @@ def attach(
     runs: ground.RunsOption = ground.RUNS,
     as_json: printing.JsonOption = False,
 ) -> None:
-    """Take up a deployment again that its controller left, by will or by accident.
+    """Take up a deployment that its controller left.
+
+    By will or by accident: also one whose controller was killed.
 
     Example: panda attach
     """

@@ -43,7 +43,9 @@ def logs(
     ] = False,
     runs: ground.RunsOption = ground.RUNS,
 ) -> None:
-    """Show the last lines of processes, from the hosts if they can be reached, else from what was collected.
+    """Show the last lines of processes.
+
+    From the hosts if they can be reached, else from what was collected.
 
     Example: panda logs BrokerA --stream log -f
     """

@@ -12,16 +12,22 @@ from typing import Annotated, NoReturn
 import typer
 
 from panda.cli import printing
+from panda.cli.convert import convert
 from panda.cli.demo import demo
 from panda.cli.deploy import attach, deploy, run
+from panda.cli.doctor import doctor
 from panda.cli.exits import Exit
+from panda.cli.generate import generate
 from panda.cli.logs import logs
 from panda.cli.plan import plan
+from panda.cli.prepare import prepare, unprepare
 from panda.cli.shell import shell
 from panda.cli.status import ls, status
 from panda.cli.step import step
 from panda.cli.stop import clean, collect, stop
+from panda.cli.trust import trust
 from panda.cli.upload import upload
+from panda.cli.validate import validate
 from panda.cli.version import version
 
 _WRITE_ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EBADF)
@@ -53,23 +59,10 @@ def _panda(
     pass
 
 
-for _verb in (
-    plan,
-    deploy,
-    run,
-    attach,
-    status,
-    ls,
-    logs,
-    step,
-    stop,
-    collect,
-    clean,
-    upload,
-    shell,
-    demo,
-    version,
-):
+_TOPOLOGIES = (validate, plan, generate, convert)
+_HOSTS = (doctor, trust, prepare, unprepare, upload)
+_EXPERIMENTS = (deploy, run, attach, status, ls, logs, step, stop, collect, clean, shell)
+for _verb in (*_TOPOLOGIES, *_HOSTS, *_EXPERIMENTS, demo, version):
     app.command()(_verb)
 
 

@@ -38,7 +38,9 @@ def shell(
     local: ground.LocalOption = False,
     runs: ground.RunsOption = ground.RUNS,
 ) -> None:
-    """Deploy and steer with single words, at a prompt or from a script.
+    """Deploy and steer with the console words of old.
+
+    At a prompt or from a script.
 
     From a script the first word that fails ends it, with that word's exit code.
 

@@ -17,7 +17,9 @@ def status(
     runs: ground.RunsOption = ground.RUNS,
     as_json: printing.JsonOption = False,
 ) -> None:
-    """Show a run: processes, links, clocks, planned and actual times. Watching needs no lock.
+    """Show a run: processes, links, clocks, times.
+
+    Watching needs no lock, so it works while a controller steers.
 
     Example: panda status
     """

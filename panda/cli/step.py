@@ -18,7 +18,9 @@ def step(
     runs: ground.RunsOption = ground.RUNS,
     as_json: printing.JsonOption = False,
 ) -> None:
-    """Add a line to a running deployment, with the same checks as in its file. A time that is past means now.
+    """Add a line to a running deployment.
+
+    With the same checks as in its file. A time that is past means now.
 
     Example: panda step "0 CUT BrokerA BrokerB for 5s"
     """

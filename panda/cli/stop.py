@@ -28,7 +28,9 @@ def stop(
     runs: ground.RunsOption = ground.RUNS,
     as_json: printing.JsonOption = False,
 ) -> None:
-    """Stop a run, collect its logs and remove what it put on the hosts; or stop single processes of it.
+    """Stop a run, bring its logs home, leave nothing behind.
+
+    Or stop single processes of it, with --process.
 
     Example: panda stop
     """
@@ -47,7 +49,9 @@ def collect(
     runs: ground.RunsOption = ground.RUNS,
     as_json: printing.JsonOption = False,
 ) -> None:
-    """Bring home what a run has logged so far; again brings only what is new.
+    """Bring home what a run has logged so far.
+
+    Said again it brings only what is new.
 
     Example: panda collect
     """
@@ -76,7 +80,9 @@ def clean(
     runs: ground.RunsOption = ground.RUNS,
     as_json: printing.JsonOption = False,
 ) -> None:
-    """Stop a run and remove what it put on the hosts, without bringing its logs home.
+    """Stop a run and remove it from the hosts, logs and all.
+
+    Nothing is brought home; panda stop does that.
 
     Example: panda clean --yes
     """

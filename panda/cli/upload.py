@@ -21,7 +21,9 @@ def upload(
     back: Annotated[bool, typer.Option("--rollback", help="Go back to the bundle before this one.")] = False,
     as_json: printing.JsonOption = False,
 ) -> None:
-    """Bring the runtime to every host of a topology; a host that has it already is sent nothing.
+    """Bring the runtime to every host of a topology.
+
+    A host that has it already is sent nothing.
 
     Example: panda upload topo.txt --inventory hosts.yml
     """

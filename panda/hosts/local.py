@@ -150,5 +150,7 @@ class LocalChannel:
 
 
 def default_home(host: Host) -> Path:
+    if Path(host.root).is_absolute():
+        return Path(host.root)
     # A name like ".." must not leave the folder.
     return Path.home() / ".panda" / "local" / ("@" + host.name.replace("/", "_"))

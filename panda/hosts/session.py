@@ -5,6 +5,7 @@ import re
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Protocol
 
@@ -17,14 +18,24 @@ from panda.hosts.host import Host
 from panda.hosts.quoting import Unquotable, command_line
 from panda.hosts.remote import CommandFailed, Finished, HostError, Unreachable
 
-PULSE_EVERY_S = 5.0
-PULSE_ANSWER_S = 10.0
 STALLED_S = 15.0
+ENDING_S = 2.0
 OPEN_TIMEOUT_S = 15.0
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 RECEIVE = 'umask 077; mkdir -p -- "$1" && cat > "$2"'
 # To `cat` a broken connection is the end of the file: so the size is compared before the name is given.
 ADOPT = 'test "$(wc -c < "$1")" -eq "$3" && mv -f -- "$1" "$2"'
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """How often a connection is asked for a sign of life, and how long it may take to give one."""
+
+    every_s: float = 5.0
+    answer_s: float = 10.0
+
+
+CALM = Pulse()
 
 
 class Closes(Protocol):
@@ -33,7 +44,12 @@ class Closes(Protocol):
 
 class SshRemote:
     def __init__(
-        self, host: Host, target: Target, transport: paramiko.Transport, held: Sequence[Closes]
+        self,
+        host: Host,
+        target: Target,
+        transport: paramiko.Transport,
+        held: Sequence[Closes],
+        pulse: Pulse = CALM,
     ) -> None:
         """`held` are the connection and those it goes through, to be closed in this order."""
         self.host = host
@@ -41,27 +57,32 @@ class SshRemote:
         self.lost = ""
         self._target = target
         self._held = tuple(held)
+        self._pulse = pulse
         self._uploads = 0
         self._counting = threading.Lock()
         self._closed = threading.Event()
-        threading.Thread(target=self._pulse, name=f"pulse of {host.name}", daemon=True).start()
+        threading.Thread(target=self._watch, name=f"pulse of {host.name}", daemon=True).start()
 
     def run(
         self, argv: Sequence[str], *, data: bytes = b"", timeout_s: float = remote.RUN_TIMEOUT_S
     ) -> Finished:
         late = threading.Event()
         with self._executing(argv, timeout_s, late) as channel:
-            stderr, excess = bytearray(), threading.Event()
-            drains = [_drain(channel.recv_stderr, stderr, excess)]
+            excess = threading.Event()
+
+            def flooded() -> None:
+                excess.set()
+                channel.close()
+
+            stderr = bytearray()
+            drains = [_drain(channel.recv_stderr, stderr, flooded)]
             if data:
                 drains.append(_feed(channel, data))
             else:
                 channel.shutdown_write()
             stdout = bytearray()
-            _collect(channel.recv, stdout, excess)
+            _collect(channel.recv, stdout, flooded)
             code = channel.recv_exit_status()
-            if late.is_set() or excess.is_set():
-                channel.close()
             for thread in drains:
                 thread.join()
         if late.is_set():
@@ -85,9 +106,11 @@ class SshRemote:
         try:
             size = self._upload(["sh", "-c", RECEIVE, "sh", folder, arriving], chunks)
             remote.checked(self, ["sh", "-c", ADOPT, "sh", arriving, str(name), str(size)])
+        except Unreachable:
+            raise
         except BaseException:
             with contextlib.suppress(HostError):
-                self.run(["rm", "-f", "--", arriving], timeout_s=STALLED_S)
+                self.run(["rm", "-f", "--", arriving], timeout_s=ENDING_S)
             raise
         finally:
             with self._counting:
@@ -113,28 +136,45 @@ class SshRemote:
     def _upload(self, argv: Sequence[str], chunks: Iterable[bytes]) -> int:
         size = 0
         channel = self._execute(argv, OPEN_TIMEOUT_S)
+        channel.settimeout(STALLED_S)
         try:
-            channel.settimeout(STALLED_S)
             for chunk in chunks:
-                for start in range(0, len(chunk), remote.PIECE_BYTES):
-                    channel.sendall(chunk[start : start + remote.PIECE_BYTES])
+                self._send(channel, argv, chunk)
                 size += len(chunk)
-            channel.shutdown_write()
-            stderr = bytearray()
-            _collect(channel.recv_stderr, stderr, threading.Event())
-            code = channel.recv_exit_status()
+            self._finish(channel, argv)
+        finally:
+            # The shell makes the file at its own pace, and must not do so after we have removed it.
+            with contextlib.suppress(*FOREIGN):
+                channel.shutdown_write()
+            channel.status_event.wait(ENDING_S)
+            channel.close()
+        return size
+
+    def _send(self, channel: paramiko.Channel, argv: Sequence[str], chunk: bytes) -> None:
+        try:
+            for start in range(0, len(chunk), remote.PIECE_BYTES):
+                channel.sendall(chunk[start : start + remote.PIECE_BYTES])
         except TimeoutError as error:
             raise Unreachable(self.host.name, f"no progress for {STALLED_S:g} s") from error
-        except (paramiko.SSHException, OSError, EOFError) as error:
+        except FOREIGN as error:
             if not self.transport.is_active():
                 raise self._broken() from error
-            last = _said_at_the_end(channel)
-            raise CommandFailed(self.host.name, argv, 1, last, "stopped reading") from error
-        finally:
-            channel.close()
+            self._finish(channel, argv)
+            raise CommandFailed(self.host.name, argv, 0, "", "stopped reading") from error
+
+    def _finish(self, channel: paramiko.Channel, argv: Sequence[str]) -> None:
+        """Raises what the program at the other end has to say, if it failed."""
+        with contextlib.suppress(*FOREIGN):
+            channel.shutdown_write()
+        stderr = bytearray()
+        _collect(channel.recv_stderr, stderr, channel.close)
+        if not channel.status_event.wait(STALLED_S):
+            raise Unreachable(self.host.name, f"no progress for {STALLED_S:g} s")
+        if not self.transport.is_active():
+            raise self._broken()
+        code = channel.recv_exit_status()
         if code != 0:
             raise CommandFailed(self.host.name, argv, code, remote.last_lines(bytes(stderr)))
-        return size
 
     @contextlib.contextmanager
     def _executing(
@@ -195,12 +235,12 @@ class SshRemote:
             return Unreachable(self.host.name, "the connection broke")
         return mapped(self.host, self._target, error)
 
-    def _pulse(self) -> None:
+    def _watch(self) -> None:
         """Asks for a sign of life: a host that hangs or is gone for long is given up and its channels end."""
-        while not self._closed.wait(PULSE_EVERY_S) and self.transport.is_active():
+        while not self._closed.wait(self._pulse.every_s) and self.transport.is_active():
             if self._uploads:
                 continue  # an answer may queue behind a long upload, which has its own limit
-            watch = threading.Timer(PULSE_ANSWER_S, self._give_up)
+            watch = threading.Timer(self._pulse.answer_s, self._give_up)
             watch.daemon = True
             watch.start()
             try:
@@ -212,7 +252,7 @@ class SshRemote:
 
     def _give_up(self) -> None:
         if not self._closed.is_set() and not self._uploads:
-            self.lost = f"no sign of life for {PULSE_ANSWER_S:g} s"
+            self.lost = f"no sign of life for {self._pulse.answer_s:g} s"
             self.transport.close()
 
 
@@ -260,17 +300,17 @@ class SshChannel:
                 self._said = (self._said + data)[-remote.SAID_BYTES_MAX :]
 
 
-def _collect(receive: Callable[[int], bytes], into: bytearray, excess: threading.Event) -> None:
+def _collect(receive: Callable[[int], bytes], into: bytearray, flooded: Callable[[], None]) -> None:
     with contextlib.suppress(*FOREIGN):
         while data := receive(remote.PIECE_BYTES):
             into += data
             if len(into) > remote.OUTPUT_BYTES_MAX:
-                excess.set()
+                flooded()
                 return
 
 
-def _drain(receive: Callable[[int], bytes], into: bytearray, excess: threading.Event) -> threading.Thread:
-    thread = threading.Thread(target=_collect, args=(receive, into, excess), daemon=True)
+def _drain(receive: Callable[[int], bytes], into: bytearray, flooded: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=_collect, args=(receive, into, flooded), daemon=True)
     thread.start()
     return thread
 
@@ -286,10 +326,3 @@ def _feed(channel: paramiko.Channel, data: bytes) -> threading.Thread:
     thread = threading.Thread(target=send, daemon=True)
     thread.start()
     return thread
-
-
-def _said_at_the_end(channel: paramiko.Channel) -> str:
-    stderr = bytearray()
-    while channel.recv_stderr_ready() and len(stderr) < remote.SAID_BYTES_MAX:
-        stderr += channel.recv_stderr(remote.SAID_BYTES_MAX)
-    return remote.last_lines(bytes(stderr))

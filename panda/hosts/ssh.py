@@ -22,7 +22,7 @@ from panda.hosts.failures import FOREIGN, mapped, through
 from panda.hosts.host import Host
 from panda.hosts.keys import HostKey, KnownHosts
 from panda.hosts.remote import CONNECT_TIMEOUT_S, HostError, Unreachable
-from panda.hosts.session import Closes, SshRemote
+from panda.hosts.session import CALM, Closes, Pulse, SshRemote
 
 ATTEMPTS_MAX = 10
 FIRST_PAUSE_S = 0.05
@@ -73,8 +73,12 @@ def connect_ssh(
     *,
     timeout_s: float = CONNECT_TIMEOUT_S,
     jitter: Jitter = random.random,
+    pulse: Pulse = CALM,
 ) -> SshRemote:
-    return _reach(host, keys, Deadline(timeout_s), jitter, 0)
+    deadline = Deadline(timeout_s)
+    target = keys.config.target(host)
+    via = _last_hop(host, target, keys, deadline, jitter, 0)
+    return Way(host, target, keys, deadline, jitter, via).log_in(pulse)
 
 
 def shown_keys(
@@ -95,12 +99,6 @@ def shown_keys(
     return found
 
 
-def _reach(host: Host, keys: KnownHosts, deadline: Deadline, jitter: Jitter, depth: int) -> SshRemote:
-    target = keys.config.target(host)
-    via = _last_hop(host, target, keys, deadline, jitter, depth)
-    return Way(host, target, keys, deadline, jitter, via).log_in()
-
-
 def _last_hop(
     host: Host, target: Target, keys: KnownHosts, deadline: Deadline, jitter: Jitter, depth: int
 ) -> SshRemote | None:
@@ -110,10 +108,10 @@ def _last_hop(
     via: SshRemote | None = None
     for hop in target.jumps:
         try:
+            inner = keys.config.target(hop)
             if via is None:
-                via = _reach(hop, keys, deadline, jitter, depth + 1)
-            else:
-                via = Way(hop, keys.config.target(hop), keys, deadline, jitter, via).log_in()
+                via = _last_hop(hop, inner, keys, deadline, jitter, depth + 1)
+            via = Way(hop, inner, keys, deadline, jitter, via).log_in()
         except HostError as error:
             raise through(host, hop, error) from error
     return via
@@ -138,10 +136,10 @@ class Way:
         self._jitter = jitter
         self._via = via
 
-    def log_in(self) -> SshRemote:
+    def log_in(self, pulse: Pulse = CALM) -> SshRemote:
         """Owns the jump host from here on: it is closed with the connection, or now if there is none."""
         try:
-            return self._patiently(self._log_in_once)
+            return self._patiently(lambda: self._log_in_once(pulse))
         except BaseException:
             if self._via is not None:
                 self._via.close()
@@ -169,7 +167,7 @@ class Way:
         hint = "sshd's MaxStartups limits how many may log in at once"
         raise Unreachable(self._host.name, f"sshd ends every connection at its beginning{last}", hint)
 
-    def _log_in_once(self) -> SshRemote:
+    def _log_in_once(self, pulse: Pulse) -> SshRemote:
         target = self._target
         with self._guarded() as guard:
             nothing = fabric.Config(lazy=True, ssh_config=paramiko.SSHConfig())
@@ -198,7 +196,7 @@ class Way:
             held: list[Closes] = [connection, *([self._via] if self._via is not None else [])]
             assert guard.transport is not None
             guard.keep = True
-        return SshRemote(self._host, target, guard.transport, held)
+        return SshRemote(self._host, target, guard.transport, held, pulse)
 
     def _shown_once(self, family: Sequence[str]) -> HostKey:
         with self._guarded() as guard:

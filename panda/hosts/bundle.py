@@ -118,7 +118,7 @@ def rollback(remote: Remote) -> Installed:
 def agent_command(host: Host, installed: Installed, run: str, *, start: bool = True) -> list[str]:
     """The relay's command line. The supervisor that it starts finds the runtime by the same PYTHONPATH."""
     environment = [f"PYTHONPATH={installed.folder}", f"PANDA_PYTHON={installed.python}"]
-    words = ["-m", "broker_runtime.agent", "relay", "--root", installed.root, "--run", run]
+    words = ["-P", "-m", "broker_runtime.agent", "relay", "--root", installed.root, "--run", run]
     unset = ["-u", "PYTHONHOME", "-u", "PYTHONSTARTUP", "-u", "PYTHONDONTWRITEBYTECODE"]
     return ["env", *unset, *environment, installed.python, *words, *([] if start else ["--no-start"])]
 

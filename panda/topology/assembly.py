@@ -66,14 +66,13 @@ def _process(step: Step) -> Process:
     )
 
 
-def _names(processes: Iterable[Process]) -> dict[str, str]:
-    """Process ids by every name that means exactly one process."""
+def _names(processes: Sequence[Process]) -> dict[str, str]:
+    """Process ids by every name that means one process: ids before the ids under which they speak."""
     meanings: dict[str, set[str]] = {}
     for process in processes:
-        meanings.setdefault(process.id, set()).add(process.id)
-        if process.speaks:
-            meanings.setdefault(process.speaks, set()).add(process.id)
-    return {name: next(iter(ids)) for name, ids in meanings.items() if len(ids) == 1}
+        meanings.setdefault(process.speaks, set()).add(process.id)
+    names = {name: next(iter(ids)) for name, ids in meanings.items() if name and len(ids) == 1}
+    return names | {process.id: process.id for process in processes}
 
 
 def _resolved(step: Step, names: Mapping[str, str]) -> Step:

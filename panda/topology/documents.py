@@ -167,7 +167,8 @@ class _Document:
                 self._refuse(step.keys[key], f"{key} does not belong to {verbs[0]}", _STEP_EXAMPLE)
                 return ""
             if isinstance(extra, Scalar) and words is not None:
-                words += f" for {quote(extra.text)}" if key == "for" else f" {quote(extra.text)}"
+                text = self._hosts.get(extra.text, extra.text) if key == "host" else extra.text
+                words += f" for {quote(text)}" if key == "for" else f" {quote(text)}"
         if words is None:
             self._refuse(step.keys[verbs[0]], f"this is not what {verbs[0]} takes", _STEP_EXAMPLE)
             return ""

@@ -115,6 +115,7 @@ class _Line:
             else:
                 step = self._step(action, scanner)
         except _Refused:
+            self._remember(text)
             return
         except ScanningError:
             self._remember(text)
@@ -140,13 +141,12 @@ class _Line:
             missing = ("an id, a host and a command are", "a host and a command are", "a command is")[
                 len(words)
             ]
-            raise self._refuse(end, f"{missing} missing", _like(Action.ADD), words[:1])
+            raise self._refuse(end, f"{missing} missing", _like(Action.ADD))
         if len(words) - 2 > ARGUMENTS_MAX:
             raise self._refuse(
                 words[0].column,
                 f"a command has at most {ARGUMENTS_MAX} words",
                 "put them into a file",
-                words[:1],
             )
         self._spot("process", words[0])
         self._spot("host", words[1])
@@ -263,10 +263,11 @@ class _Line:
         try:
             return read_time(word.text)
         except ValueError as problem:
-            message, hint = f"{shown(word.text)}: {problem}", TIME_EXAMPLES
             if word.text.upper() in Action.__members__:
-                message, hint = "a line begins with a time", f"write 0.0 {word.text} …"
-            self._into.problems.append(error(self.at(word.column), message, hint))
+                hint = f"write 0.0 {word.text} …"
+                raise self._refuse(word.column, "a line begins with a time", hint) from None
+            message = f"{shown(word.text)}: {problem}"
+            self._into.problems.append(error(self.at(word.column), message, TIME_EXAMPLES))
             return None
 
     def _action(self, word: Token) -> Action:
@@ -288,9 +289,8 @@ class _Line:
     def _spot(self, part: str, word: Token) -> None:
         self._spots.setdefault(part, self.at(word.column))
 
-    def _refuse(self, column: int, message: str, hint: str, ids: Iterable[Token] = ()) -> _Refused:
+    def _refuse(self, column: int, message: str, hint: str) -> _Refused:
         self._into.problems.append(error(self.at(column), message, hint))
-        self._into.unread.update(word.text for word in ids)
         return _Refused()
 
     def _forget(self, step: Step) -> None:
@@ -298,10 +298,10 @@ class _Line:
             self._into.unread.add(step.process)
 
     def _remember(self, text: str) -> None:
-        """The id of an ADD line that ends in an open quote."""
-        words = text.split(maxsplit=3)
-        if len(words) > 2 and words[1].upper() == Action.ADD:
-            self._into.unread.add(words[2])
+        """The id of an ADD line that could not be read."""
+        words = text.split()
+        verbs = [index for index, word in enumerate(words[:2]) if word.upper() == Action.ADD]
+        self._into.unread.update(words[index + 1] for index in verbs if index + 1 < len(words))
 
 
 def _like(action: Action) -> str:

@@ -29,21 +29,22 @@ _AFTER = {
 
 
 def unknown_process(topology: Topology) -> Iterator[Problem]:
-    """Every name in a step means exactly one process."""
-    known: dict[str, set[str]] = {}
+    """Every name in a step means one process; those that could be resolved are ids by now."""
+    ids = {each.id for each in topology.processes}
+    speaking: dict[str, list[str]] = {}
     for process in topology.processes:
-        for name in {process.id, process.speaks} - {""}:
-            known.setdefault(name, set()).add(process.id)
+        speaking.setdefault(process.speaks, []).append(process.id)
     for step in topology.steps:
-        names = {step.process} if step.action in PROCESS_ACTIONS else set().union(*step.groups, set())
-        for name in sorted(names):
-            place = step.where("process" if step.action in PROCESS_ACTIONS else f"member {name}")
-            if name not in known and name not in topology.unread:
-                hint = nearest(name, known).strip(" ()") or "add it first"
+        single = step.action in PROCESS_ACTIONS
+        names = {step.process} if single else {name for group in step.groups for name in group}
+        for name in sorted(names - ids - topology.unread):
+            place = step.where("process" if single else f"member {name}")
+            if name in speaking:
+                who = ", ".join(speaking[name])
+                yield error(place, f"{shown(name)} can mean any of {who}", "use the id of the process")
+            else:
+                hint = nearest(name, ids | speaking.keys()).strip(" ()") or "add it first"
                 yield error(place, f"{step.action} of {shown(name)}, which is never added", hint)
-            elif len(known.get(name, ())) > 1:
-                hint = "use the id of the process" if name not in known[name] else "rename one of them"
-                yield error(place, f"{shown(name)} can mean any of {', '.join(sorted(known[name]))}", hint)
 
 
 def out_of_order(topology: Topology) -> Iterator[Problem]:

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import shutil
 import signal
 import sys
 import tempfile
@@ -30,9 +29,10 @@ def main() -> None:
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--kind", default="", choices=["", "namespaces", "loopback"])
     parser.add_argument("--options", type=json.loads, default={}, help="more lines of sshd_config, as JSON")
+    parser.add_argument("--remove", action="store_true", help="remove the folder at the end")
     told = parser.parse_args()
     if told.verb == "keep":
-        keep(told.hosts, told.folder, told.kind, told.options)
+        keep(told.hosts, told.folder, told.kind, told.options, remove=told.remove)
     else:
         up(told)
 
@@ -42,17 +42,15 @@ def up(told: argparse.Namespace) -> None:
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     folder = told.folder or Path(tempfile.mkdtemp(prefix="panda-bed-"))
+    remove = told.remove or told.folder is None
     try:
-        with Bed(told.hosts, folder, kind=told.kind, options=told.options) as bed:
+        with Bed(told.hosts, folder, kind=told.kind, options=told.options, remove=remove) as bed:
             first, last = bed.hosts[0], bed.hosts[-1]
             fields = {"first": first.address, "last": last.address, "user": first.user, "folder": folder}
             print(USAGE.format(count=len(bed.hosts), kind=bed.kind, **fields), flush=True)
             signal.pause()
     except KeyboardInterrupt:
         pass
-    finally:
-        if told.folder is None:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -108,13 +108,20 @@ class Bed:
     """`with Bed(4, folder) as bed:`; the folder must not hold another bed."""
 
     def __init__(
-        self, count: int, folder: Path, *, kind: str = "", options: Mapping[str, str] = NO_OPTIONS
+        self,
+        count: int,
+        folder: Path,
+        *,
+        kind: str = "",
+        options: Mapping[str, str] = NO_OPTIONS,
+        remove: bool = False,
     ) -> None:
         self.folder = folder.absolute()
         self.kind = kind or ("namespaces" if can_have_namespaces() else "loopback")
         self.folder.mkdir(parents=True, exist_ok=True)
         self._log = self.folder / "keeper.log"
         words = ["keep", "--hosts", str(count), "--folder", str(self.folder), "--kind", self.kind]
+        words += ["--remove"] if remove else []
         with self._log.open("wb") as log:
             self._keeper = subprocess.Popen(
                 [sys.executable, "-m", "tests.testbed", *words, "--options", json.dumps(dict(options))],
@@ -127,8 +134,10 @@ class Bed:
         assert self._keeper.stdout is not None
         said = self._keeper.stdout.readline()
         if not said:
+            self._keeper.wait(END_S)
+            why = self._log.read_text()[-2000:] if self._log.exists() else "its folder is removed"
             self.close()
-            raise RuntimeError(f"no bed: {self._log.read_text()[-2000:]}")
+            raise RuntimeError(f"no bed: {why}")
         self.hosts = [BedHost(Place(**told), self.folder / KEY_NAME) for told in json.loads(said)]
 
     @property

@@ -2,7 +2,6 @@
 
 import atexit
 import functools
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +17,7 @@ HOSTS = 4
 def shared_bed() -> Bed:
     """Made at its first use, whichever test file that is in; ends with the process."""
     folder = Path(tempfile.mkdtemp(prefix="panda-bed-"))
-    made = Bed(HOSTS, folder)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    made = Bed(HOSTS, folder, remove=True)
     atexit.register(made.close)
     return made
 

@@ -31,8 +31,16 @@ SSHD = "/usr/sbin/sshd"
 END_WITH_US = ["setpriv", "--pdeathsig", "KILL"]
 
 
-def keep(count: int, folder: Path, kind: str, options: Mapping[str, str]) -> None:
+def keep(count: int, folder: Path, kind: str, options: Mapping[str, str], *, remove: bool) -> None:
     """Makes the bed, says on stdout where its hosts are, and takes it down at the end of stdin."""
+    try:
+        keep_until_the_end(count, folder, kind, options)
+    finally:
+        if remove:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def keep_until_the_end(count: int, folder: Path, kind: str, options: Mapping[str, str]) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     assert 1 <= count <= HOSTS_MAX
     with claimed_number() as number:

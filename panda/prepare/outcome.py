@@ -109,8 +109,13 @@ def _reason(answer: Mapping[str, Any]) -> str:
     items = answer.get("results")
     for item in items if isinstance(items, list) else []:
         if isinstance(item, Mapping) and item.get("failed") is True:
-            return _reason({key: value for key, value in item.items() if key != "results"})
+            why = _reason({key: value for key, value in item.items() if key != "results"})
+            name = item.get("item")
+            return _cut(f"{' '.join(name.split())}: {why}") if isinstance(name, str) else why
     parts = [answer.get(word) for word in ("msg", "stderr", "module_stderr", "module_stdout", "stdout")]
     said = [" ".join(str(part).split()) for part in parts if part]
-    text = ": ".join(dict.fromkeys(said[:2])) or "no reason was given"
+    return _cut(": ".join(dict.fromkeys(said[:2])) or "no reason was given")
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= REASON_LENGTH_MAX else text[: REASON_LENGTH_MAX - 1] + "…"

@@ -17,6 +17,7 @@ from threading import Timer
 
 from panda.hosts.host import Host
 from panda.prepare.inventory import CannotPrepare, inventory, ssh_config
+from panda.prepare.offspring import end, offspring
 from panda.prepare.outcome import Preparation, State, TaskResult, host_results
 from panda.prepare.playbooks import playbook
 
@@ -55,19 +56,19 @@ def prepare(
         folder = Path(name)
         request = _request(folder, hosts, wish, known_hosts, ssh_configs)
         tasks: list[TaskResult] = []
-        end: dict[str, object] = {}
+        last: dict[str, object] = {}
         with _running(request, folder) as process:
             assert process.stdout is not None
             for line in process.stdout:
                 message = json.loads(line)
                 if message.pop("kind") == "end":
-                    end = message
+                    last = message
                     continue
                 result = TaskResult(**{**message, "state": State(message["state"])})
                 tasks.append(result)
                 on_result(result)
         results = host_results([host.name for host in hosts], tasks)
-        problem = _problem(Preparation(results), end, _last_lines(folder / "stderr"))
+        problem = _problem(Preparation(results), last, _last_lines(folder / "stderr"))
     return Preparation(results, problem)
 
 
@@ -108,10 +109,6 @@ def _request(
 def _running(request: dict[str, object], folder: Path) -> Iterator[subprocess.Popen[str]]:
     """The subprocess leads a group of its own: the terminal's Ctrl-C is ours; its children end with it."""
     (folder / "run").mkdir()
-    environment = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
-    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-    environment["LC_ALL"] = "C.UTF-8"
-    environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     with (folder / "stderr").open("w") as errors:
         process = subprocess.Popen(
             [sys.executable, "-m", "panda.prepare.runner"],
@@ -120,7 +117,7 @@ def _running(request: dict[str, object], folder: Path) -> Iterator[subprocess.Po
             stderr=errors,
             text=True,
             cwd=folder,
-            env=environment,
+            env=environment_for_ansible(os.environ),
             start_new_session=True,
         )
     deadline = Timer(float(str(request["timeout_s"])) + END_TIMEOUT_S, _end, (process,))
@@ -139,16 +136,28 @@ def _running(request: dict[str, object], folder: Path) -> Iterator[subprocess.Po
         process.stdout.close()
 
 
+def environment_for_ansible(ours: Mapping[str, str]) -> dict[str, str]:
+    return {
+        **{name: ours[name] for name in KEPT_VARIABLES if name in ours},
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{ours.get('PATH', os.defpath)}",
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "LC_ALL": "C.UTF-8",  # Ansible refuses to start where it cannot write UTF-8
+    }
+
+
 def _end(process: subprocess.Popen[str]) -> None:
-    """Its whole group: ansible-playbook and the ssh processes under it."""
+    """With ansible-playbook, its workers and their ssh processes."""
     if process.returncode is not None:
         return
+    below = offspring(process.pid)
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(END_TIMEOUT_S)
-            return
+            break
+        below |= offspring(process.pid)
+    end(below)
 
 
 def _problem(preparation: Preparation, end: dict[str, object], said: list[str]) -> str:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from panda.topology.generators import read_client_templates
 from panda.topology.model import Topology
 from panda.topology.problems import Reading
 from panda.topology.reading import open_topology, read_topology
@@ -260,3 +261,12 @@ def test_arbitrary_bytes_are_read_or_refused(data: bytes) -> None:
 def test_a_file_that_is_not_there_is_a_problem_like_any_other(tmp_path: Path) -> None:
     (problem,) = open_topology(tmp_path / "none.txt").problems
     assert problem.message == "cannot be read: No such file or directory"
+
+
+def test_the_examples_of_the_language_page_are_valid() -> None:
+    page = (TOPOLOGIES.parent / "docs" / "topology-language.md").read_text()
+    lines, *_ = page.split("```\n")[1:]
+    example, templates = (part.partition("```")[0] for part in page.split("```yaml\n")[1:])
+    assert read_topology(lines, "t.txt").errors == ()
+    assert read_yaml(example).problems == ()
+    assert len(read_client_templates(templates, "templates.yaml").publishers) == 2

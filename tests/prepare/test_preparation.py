@@ -125,7 +125,9 @@ def test_hosts_are_prepared_over_ssh_and_an_unknown_key_is_refused(bed: Bed, tmp
     (tmp_path / ".ansible.cfg").write_text("[defaults]\nhost_key_checking = False\n")
     told = {"PANDA_KNOWN_HOSTS": str(known), "PANDA_SSH_CONFIG": "", "ANSIBLE_HOST_KEY_CHECKING": "False"}
     hosts = ["--inventory", str(bed.inventory_file), "--host", first.name, "--host", stranger.name]
-    answer = panda(tmp_path, "prepare", *hosts, "--only", "directories", "--json", **told)
+    answer = panda(
+        tmp_path, "prepare", *hosts, "--only", "directories", "--only", "packages", "--json", **told
+    )
     assert answer.returncode == Exit.UNREACHABLE, answer.stderr
     good, bad = answer_json(answer)["hosts"]
     assert (good["host"], good["state"], bad["state"]) == (first.name, "changed", "unreachable")

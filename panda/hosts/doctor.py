@@ -108,7 +108,12 @@ def check(
         return report
 
     with ThreadPoolExecutor(SIDE_BY_SIDE_MAX, thread_name_prefix="doctor") as pool:
-        return list(pool.map(examine, hosts))
+        reports = [pool.submit(examine, host) for host in hosts]
+        try:
+            return [report.result() for report in reports]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # those that have not begun need not
+            raise
 
 
 def _examine(connect: Connect, host: Host, ports: Sequence[int], timeout_s: float) -> list[Check]:

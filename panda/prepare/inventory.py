@@ -30,7 +30,7 @@ def ssh_config(hosts: Sequence[Host], known_hosts: Sequence[Path], includes: Seq
     """Every connection, those to jump hosts as well, reads this file: ssh hands `-F` on to them."""
     lines = [
         "Host *",
-        f"  UserKnownHostsFile {' '.join(_quoted(str(path)) for path in known_hosts)}",
+        f"  UserKnownHostsFile {' '.join(_literal(path) for path in known_hosts)}",
         "  StrictHostKeyChecking yes",
         "  UpdateHostKeys no",
         "  BatchMode yes",
@@ -43,8 +43,11 @@ def ssh_config(hosts: Sequence[Host], known_hosts: Sequence[Path], includes: Seq
         for hop in host.jump.split(",") if host.jump and host.keys else []:
             name = hop.rpartition("@")[2]
             name = name[1 : name.find("]")] if name.startswith("[") else name.partition(":")[0]
-            lines += [f"Host {_quoted(name)}", *(f"  IdentityFile {_quoted(key)}" for key in host.keys)]
-    lines += ["Match all", *(f"Include {_quoted(str(path))}" for path in includes)]
+            lines += [
+                f"Host {_quoted(name)}",
+                *(f"  IdentityFile {_literal(_here(key))}" for key in host.keys),
+            ]
+    lines += ["Match all", *(f"Include {_quoted(str(path.absolute()))}" for path in includes)]
     return "\n".join(lines) + "\n"
 
 
@@ -59,8 +62,8 @@ def _variables(host: Host, ssh_config: Path, local_python: str) -> dict[str, obj
     if host.user:
         variables["ansible_user"] = host.user
     if host.keys:
-        variables["ansible_ssh_private_key_file"] = str(Path(host.keys[0]).expanduser())
-    extra = [word for key in host.keys[1:] for word in ("-i", str(Path(key).expanduser()))]
+        variables["ansible_ssh_private_key_file"] = str(_here(host.keys[0]))
+    extra = [word for key in host.keys[1:] for word in ("-i", str(_here(key)))]
     if host.jump:
         extra += ["-J", host.jump]
     if extra:
@@ -70,6 +73,15 @@ def _variables(host: Host, ssh_config: Path, local_python: str) -> dict[str, obj
     else:
         variables["ansible_python_interpreter"] = "auto_silent"
     return variables
+
+
+def _here(path: str) -> Path:
+    """Ansible runs in a folder of its own, so a relative path would mean another file there."""
+    return Path(path).expanduser().absolute()
+
+
+def _literal(path: Path) -> str:
+    return _quoted(str(path.absolute()).replace("%", "%%"))
 
 
 def _quoted(word: str) -> str:

@@ -119,23 +119,32 @@ def test_a_second_time_changes_nothing_and_a_failure_names_host_task_and_reason(
 
 
 def test_hosts_are_prepared_over_ssh_and_an_unknown_key_is_refused(bed: Bed, tmp_path: Path) -> None:
-    first, stranger = bed.hosts[0], bed.hosts[1]
-    known = tmp_path / "known_hosts"
-    known.write_text(first.known_hosts_line + "\n")
+    first, stranger, behind = bed.hosts[:3]
+    known = tmp_path / "known hosts"
+    known.write_text(f"{first.known_hosts_line}\n{behind.known_hosts_line}\n")
     (tmp_path / ".ansible.cfg").write_text("[defaults]\nhost_key_checking = False\n")
     told = {"PANDA_KNOWN_HOSTS": str(known), "PANDA_SSH_CONFIG": "", "ANSIBLE_HOST_KEY_CHECKING": "False"}
-    hosts = ["--inventory", str(bed.inventory_file), "--host", first.name, "--host", stranger.name]
-    answer = panda(
-        tmp_path, "prepare", *hosts, "--only", "directories", "--only", "packages", "--json", **told
-    )
+    listed = json.loads(bed.inventory_file.read_text())
+    for host in bed.hosts:
+        listed["all"]["hosts"][host.name]["panda_root"] = f"{host.host.root}/prepared"
+    jump = f"{first.user}@{first.address}:{first.port}"
+    listed["all"]["hosts"][behind.name]["ansible_ssh_common_args"] = f"-J {jump}"
+    (tmp_path / "hosts.yml").write_text(json.dumps(listed))
+
+    hosts = ["--inventory", "hosts.yml", "--host", first.name, "--host", behind.name]
+    words = ["--host", stranger.name, "--only", "directories", "--only", "packages", "--json"]
+    answer = panda(tmp_path, "prepare", *hosts, *words, **told)
     assert answer.returncode == Exit.UNREACHABLE, answer.stderr
-    good, bad = answer_json(answer)["hosts"]
-    assert (good["host"], good["state"], bad["state"]) == (first.name, "changed", "unreachable")
+    good, further, bad = answer_json(answer)["hosts"]
+    assert [host["state"] for host in (good, further, bad)] == ["changed", "changed", "unreachable"], further
     assert "Host key verification failed" in bad["failure"]["reason"]
     assert f"{first.name}: directories: Make panda's folders: changed" in answer.stderr.splitlines()
-    back = panda(tmp_path, "unprepare", *hosts[:4], **told)
+    back = panda(tmp_path, "unprepare", *hosts, **told)
     assert back.returncode == Exit.DONE, back.stdout + back.stderr
-    assert back.stdout.startswith(f"{first.name}: done")
+    assert [line.partition(",")[0] for line in back.stdout.splitlines()] == [
+        f"{first.name}: done",
+        f"{behind.name}: done",
+    ]
 
 
 def test_an_interruption_leaves_no_process_and_no_folder(bed: Bed, tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Names of a topology find their hosts; hostile input is refused and never does anything else."""
 
 import contextlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -214,6 +216,16 @@ def test_the_form_may_stand_before_the_name(tmp_path: Path, monkeypatch: pytest.
     assert open_source(Path("slurm:b[1-2],c")).names() == ["b1", "b2", "c"]
     with pytest.raises(SourceRefused, match="cannot read"):
         open_source(Path("manifest:missing"))
+
+
+def test_a_list_may_come_through_a_pipe() -> None:
+    code = (
+        "from pathlib import Path; import panda.hosts.sources as s; print(s.open_source(Path('-')).names())"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], input=b"a[1-2],b\n", capture_output=True, check=True
+    )
+    assert answer.stdout == b"['a1', 'a2', 'b']\n"
 
 
 def test_an_inventory_that_is_a_program_is_not_run(tmp_path: Path) -> None:

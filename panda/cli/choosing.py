@@ -17,7 +17,7 @@ HostsOption = Annotated[
     list[str] | None, typer.Option("--host", metavar="HOST", help="A host; may be said several times.")
 ]
 TopologyArgument = Annotated[
-    Path | None, typer.Argument(metavar="[TOPOLOGY]", help="The topology whose hosts are meant.")
+    Path | None, typer.Argument(metavar="TOPOLOGY", help="The topology whose hosts are meant.")
 ]
 
 

@@ -146,14 +146,18 @@ def _table(heads: list[str], rows: list[list[str]]) -> str:
         return "\n".join(line.rstrip() for line in [head, *lines])
     from io import StringIO
 
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*heads)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for number, head in enumerate(heads):
+        longest = max(map(len, head.split()))
+        table.add_column(head, no_wrap=number == 0, overflow="fold", min_width=longest)
     for row in rows:
         cells = [Text(cell, style="bold red" if cell == SIGNS["failed"] else "") for cell in row]
         table.add_row(*cells)
     drawn = StringIO()
     Console(file=drawn, force_terminal=True).print(table)
-    return drawn.getvalue().rstrip("\n")
+    return drawn.getvalue().strip("\n")

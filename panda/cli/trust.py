@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def trust(
-    hosts: Annotated[list[str] | None, typer.Argument(metavar="HOST...", help="Hosts to trust.")] = None,
+    hosts: Annotated[list[str] | None, typer.Argument(metavar="HOST", help="Hosts to trust.")] = None,
     inventory: ground.InventoryOption = None,
     yes: ground.YesOption = False,
     replace: Annotated[

@@ -267,7 +267,7 @@ def _facts(talk: _Talk, host: Host) -> list[Check]:
     disk = Check(
         Name.DISK,
         Verdict.OK if roomy and writable else Verdict.FAILED,
-        f"{free / 2**30:.1f} GiB free" + ("" if writable else ", not ours to write"),
+        f"{free / 2**30:.1f} GiB" + ("" if writable else ", not ours to write"),
         "" if roomy else f"at least {DISK_FREE_MIN_BYTES // 2**20} MiB are needed",
         {"disk_free_bytes": free, "writable": writable},
     )

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import sys
-import threading
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from broker_runtime.client import Change, Client, ClientOptions, connect
-from broker_runtime.commands import printing
+from broker_runtime.commands import printing, stdin
 from broker_runtime.commands.arguments import Parser, add_connection, client_of, parse, run_async
 from broker_runtime.commands.console import WORDS, Console
 from broker_runtime.commands.exits import Exit
@@ -56,6 +54,7 @@ async def _converse(arguments: argparse.Namespace) -> int:
 
     async with first:
         console = Console(first, reopen, screen.show)
+        first.ready()
         screen.show({"connected": first.broker, "id": first.id}, f"{first.id} connected to {first.broker}")
         try:
             with _terminal_kept(terminal):
@@ -84,29 +83,16 @@ class Screen:
 
 
 async def _lines(screen: Screen) -> AsyncIterator[str]:
-    """Lines as they come, read in a thread that nothing waits for, as a read cannot be called off."""
-    loop = asyncio.get_running_loop()
-    wanted = threading.Semaphore(0)
-    lines: asyncio.Queue[str | None] = asyncio.Queue()
-
-    def read() -> None:
-        while wanted.acquire():
-            try:
-                line: str | None = input(PROMPT if screen.terminal else "")
-            except (EOFError, OSError, ValueError):
-                line = None
-            with contextlib.suppress(RuntimeError):  # the loop is gone
-                loop.call_soon_threadsafe(lines.put_nowait, line)
-
-    threading.Thread(target=read, name="lines", daemon=True).start()
-    while True:
-        screen.typing = True
-        wanted.release()
-        line = await lines.get()
+    """Lines as they are typed, or come from a pipe."""
+    if not screen.terminal:
+        async for line in stdin.lines():
+            yield line.decode(errors="backslashreplace").rstrip("\n")
+        return
+    screen.typing = True
+    async for text in stdin.read_by(lambda: input(PROMPT)):
         screen.typing = False
-        if line is None:
-            return
-        yield line
+        yield text
+        screen.typing = True
 
 
 def _typed() -> str:

@@ -58,6 +58,7 @@ async def _control(arguments: argparse.Namespace) -> int:
     if arguments.peer:
         fields["peer"] = arguments.peer
     async with client_of(arguments) as client:
+        client.ready()
         broker = arguments.target or client.broker
         answer = await client.control(broker, arguments.command, timeout_s=arguments.timeout, **fields)
     _show(arguments, answer)

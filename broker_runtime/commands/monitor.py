@@ -48,10 +48,12 @@ async def _monitor(arguments: argparse.Namespace) -> int:
         if not arguments.json:
             printing.result({}, HEADER)
         if arguments.once:
+            client.ready()
             for info in await client.brokers():
                 show_status(info.content, as_json=arguments.json)
             return Exit.DONE
         await client.subscribe(f"[class,eq,'{BROKER_INFO}'],[state,isPresent,@STRING]", show)
+        client.ready()
         await until_done_or_failed(client, done)
     return Exit.DONE
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import contextlib
-import sys
-import threading
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from broker_runtime.client import Client
-from broker_runtime.commands import printing
+from broker_runtime.commands import printing, stdin
 from broker_runtime.commands.arguments import Parser, add_connection, client_of, parse, run_async, settle
 from broker_runtime.commands.exits import Exit, Refusal
 from broker_runtime.commands.shapes import advertisement_for
@@ -99,37 +95,11 @@ async def _texts(arguments: Sequence[str]) -> AsyncIterator[tuple[str, str]]:
         if argument != "-":
             yield place, argument
             continue
-        async for line in _stdin():
+        async for line in stdin.lines():
             number += 1
             text = _decoded(f"stdin line {number}: ", line).strip()
             if text and not text.startswith("#"):
                 yield f"stdin line {number}: ", text
-
-
-async def _stdin() -> AsyncIterator[bytes]:
-    """Lines as they come, read in a thread that nothing waits for, as a read cannot be called off."""
-    loop = asyncio.get_running_loop()
-    wanted = threading.Semaphore(0)
-    lines: asyncio.Queue[bytes] = asyncio.Queue()
-
-    def read() -> None:
-        # Not through sys.stdin, whose lock the interpreter takes when it ends.
-        with open(0, "rb", closefd=False) as pipe:
-            while wanted.acquire():
-                try:
-                    line = pipe.readline()
-                except OSError:
-                    line = b""
-                with contextlib.suppress(RuntimeError):  # the loop is gone
-                    loop.call_soon_threadsafe(lines.put_nowait, line)
-
-    if sys.stdin is None:  # it was closed before we started
-        return
-    threading.Thread(target=read, name="stdin", daemon=True).start()
-    wanted.release()
-    while line := await lines.get():
-        yield line
-        wanted.release()
 
 
 def _decoded(place: str, line: bytes) -> str:

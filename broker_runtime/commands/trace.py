@@ -31,6 +31,7 @@ async def _trace(arguments: argparse.Namespace) -> int:
     content = parse_publication(arguments.publication, now=datetime.now(UTC))
     async with client_of(arguments) as client:
         await Advertiser(client).advertise_for(content)
+        client.ready()
         trace = await client.trace(content, timeout_s=arguments.timeout)
     printing.result(trace_data(trace), trace_text(trace), as_json=arguments.json)
     return Exit.DONE if trace.complete else Exit.FAILED

@@ -1,9 +1,10 @@
 """Decides when bytes leave for a peer whose link is faulty: frames are lost, held or paced, always in order.
 
 A detour takes the place of a connection's transport, so a connection without faults pays nothing for them. It
-drops whole frames, so that the stream stays readable and the session finds the gap. What it holds has the
-bound of a transport's buffer; beyond it the connection is broken, as the transport would be. It never decides
-which faults there are.
+drops whole frames, so that the stream stays readable and the session finds the gap; the frames of a handshake
+carry no numbers, so there a loss takes the connection with it. What is held has the bound of a transport's
+buffer; beyond it the connection is broken, as the transport would be. A detour never decides which faults
+there are.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from typing import Final
 
 from broker_runtime.net.shell import WRITE_BUFFER_BYTES_MAX, Way, Wire
 from broker_runtime.seam import RandomSource
-from broker_runtime.wire.frames import LENGTH
+from broker_runtime.wire.frames import ACK, DATA, LENGTH
 
 HELD_BYTES_MAX: Final = WRITE_BUFFER_BYTES_MAX
 FRAME_OVERHEAD_BYTES: Final = 128  # of memory, for each frame held
 BURST_S: Final = 0.05  # a paced link may catch up with so much of its time at once
+HELD_REASON: Final = f"a fault holds more than {HELD_BYTES_MAX >> 20} MiB"
+LOST_REASON: Final = "a fault lost a frame of the handshake"
 LINGER_S: Final = 5.0  # how long a closed connection may take, beyond its delay, to send what it holds
 
 
@@ -44,18 +47,19 @@ class Detour:
     """The way of one connection's bytes while its peer's conditions are bad."""
 
     def __init__(
-        self, wire: Wire, conditions: Conditions, source: RandomSource, overflowed: Callable[[Wire], None]
+        self, wire: Wire, conditions: Conditions, source: RandomSource, cut: Callable[[Wire, str], None]
     ) -> None:
         self._wire = wire
         self._way: Way = wire.transport
         self._conditions = conditions
         self._source = source
-        self._overflowed = overflowed
+        self._cut = cut
         self._loop = asyncio.get_running_loop()
         self._held: deque[tuple[float, bytes]] = deque()  # since when, and the frame
         self._held_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
         self._linger: asyncio.TimerHandle | None = None
+        self._broken = False
         self._closing = False
         wire.transport = self
         conditions.detours.add(self)
@@ -65,14 +69,17 @@ class Detour:
     def write(self, data: bytes) -> None:
         loss, now = self._conditions.loss, self._loop.time()
         for frame in frames_of(data):
+            if self._broken:
+                return
             if loss and self._source.random() < loss:
+                if frame[LENGTH.size] not in (DATA, ACK):
+                    self._break(LOST_REASON)
                 continue
             self._held.append((now, frame))
             self._held_bytes += len(frame) + FRAME_OVERHEAD_BYTES
         self.pump()
         if self._held_bytes > HELD_BYTES_MAX:
-            self._drop()
-            self._loop.call_soon(self._overflowed, self._wire)  # the core is not to be entered from here
+            self._break(HELD_REASON)
 
     def close(self) -> None:
         """Close once what is held has left."""
@@ -123,6 +130,12 @@ class Detour:
             self._leave()
         else:
             self._step_aside()
+
+    def _break(self, reason: str) -> None:
+        """Send nothing more. The core must not be entered from here: its effects are being carried out."""
+        self._broken = True
+        self._drop()
+        self._loop.call_soon(self._cut, self._wire, reason)
 
     def _leave(self) -> None:
         self._step_aside()

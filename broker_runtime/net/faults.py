@@ -5,7 +5,8 @@
 - `delay`: everything sent to the peer leaves so much later. A delay beyond `handshake_timeout_s` keeps a
   lost connection from coming back.
 - `loss`: each frame sent to the peer is dropped with this probability; the session finds the gap, breaks the
-  connection and resumes. A peer that hears nothing for `dead_after_s` breaks it as well.
+  connection and resumes. A peer that hears nothing for `dead_after_s` breaks it as well. In a handshake a
+  loss takes the connection with it, as in the simulator.
 - `rate`: so many bytes per second are sent to the peer.
 
 Faults on a peer combine; a new one replaces the one of its kind. The peer need not be there yet. A fault ends
@@ -23,7 +24,7 @@ from typing import Final
 from broker_runtime.language.identifiers import check_id
 from broker_runtime.language.problems import LanguageError
 from broker_runtime.link.endpoint import Endpoint
-from broker_runtime.net.detour import HELD_BYTES_MAX, Conditions, Detour
+from broker_runtime.net.detour import HELD_REASON, Conditions, Detour
 from broker_runtime.net.logs import LogWriter
 from broker_runtime.net.shell import Shell, Wire
 from broker_runtime.seam import RandomSource
@@ -33,7 +34,6 @@ FAULTS_MAX: Final = 1000
 FOR_S_MAX: Final = 1e7
 EVERYBODY: Final = "*"
 CUT_REASON: Final = "cut by a fault"
-HELD_REASON: Final = f"a fault holds more than {HELD_BYTES_MAX >> 20} MiB"
 KINDS: Final[Mapping[str, tuple[str, float, float] | None]] = {  # what a value counts, above what, up to what
     "cut": None,
     "delay": ("seconds", 0.0, 60.0),
@@ -167,13 +167,13 @@ class Faults:
 
     def _divert(self, wire: Wire, conditions: Conditions) -> None:
         if conditions.impaired and not isinstance(wire.transport, Detour):
-            Detour(wire, conditions, self._source, self._overflowed)
+            Detour(wire, conditions, self._source, self._cut)
 
-    def _overflowed(self, wire: Wire) -> None:
+    def _cut(self, wire: Wire, reason: str) -> None:
         for (peer, kind), running in self._running.items():
-            if peer == wire.peer and kind in ("delay", "rate"):
+            if reason == HELD_REASON and peer == wire.peer and kind in ("delay", "rate"):
                 self.complain(running.fault.number, f"{HELD_REASON} for {peer}: its connection was closed")
-        self._shell.cut(wire, HELD_REASON)
+        self._shell.cut(wire, reason)
 
     def _value(self, peer: str, kind: str) -> float:
         running = self._running.get((peer, kind))

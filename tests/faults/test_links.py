@@ -88,10 +88,12 @@ async def test_what_is_published_while_a_link_is_cut_comes_when_it_heals(
         await received(sub, 20)
         order(brokers, where, fault="cut", peer=other)
         await until(lambda: not linked(brokers))
+        seen_by_a = brokers.servers["A"]._shell._next_id
         await flowing
         dials = brokers.servers["B"].broker.endpoint.targets[brokers.addresses["A"]]
         await until(lambda: dials.backoff_s == QUICK.dial_backoff_max_s)  # B tried, and tried again
         assert not linked(brokers)
+        assert (brokers.servers["A"]._shell._next_id > seen_by_a) is (where == "A")  # B was not let out
         assert len(brokers.logs[where].of("link_up")) == 1
         assert brokers.logs[where].of("link_down")[0]["reason"] == "cut by a fault"
         order(brokers, where, heal=other)
@@ -191,6 +193,15 @@ async def test_faults_combine_and_heal_together(brokers: LocalBrokers) -> None:
             ("cut", None),
         ]
         assert sorted(str(each["fault"]) for each in log.of("heal")) == ["cut", "delay", "loss", "rate"]
+
+
+async def test_a_lease_counts_from_the_last_order(brokers: LocalBrokers) -> None:
+    await brokers.start("A")
+    order(brokers, "A", fault="delay", peer="B", value=1, for_s=0.02)
+    order(brokers, "A", fault="delay", peer="B", value=2)  # replaces it: without an end
+    order(brokers, "A", fault="delay", peer="C", value=1, for_s=0.04)
+    await until(lambda: brokers.logs["A"].of("heal"))
+    assert [each["peer"] for each in brokers.logs["A"].of("heal")] == ["C"]
 
 
 async def test_a_fault_on_one_peer_leaves_the_others_alone(brokers: LocalBrokers) -> None:

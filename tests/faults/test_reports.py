@@ -1,5 +1,6 @@
 """A process with a line reports when it is ready and how its links fare, and needs nobody to listen."""
 
+import asyncio
 import json
 import os
 import signal
@@ -8,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from broker_runtime.addresses import Address
+from broker_runtime.broker import BrokerSettings
 from broker_runtime.commands.exits import Exit
 from broker_runtime.net.line import LineError, open_line
+from broker_runtime.net.logs import LogWriter
+from broker_runtime.net.server import BrokerServer
 from tests.support.line import Lines
 from tests.support.processes import Processes
 
@@ -56,6 +61,8 @@ def test_clients_of_a_broker_are_no_links(lines: Lines) -> None:
         ["subscribe", STOCK],
         ["workload", "publish"],
         ["workload", "subscribe"],
+        ["client"],
+        ["monitor"],
     ],
     ids=" ".join,
 )
@@ -170,6 +177,35 @@ async def test_the_line_leaves_the_environment_and_is_not_inherited() -> None:
         assert not os.get_inheritable(number)
         assert open_line(environment) is None
         await line.close()
+
+
+@pytest.mark.parametrize("words", [["control", "info"], ["trace", "[class,'X']"], ["monitor", "--once"]])
+def test_a_client_that_ends_by_itself_is_ready_before(lines: Lines, words: list[str]) -> None:
+    lines.broker("A")
+    process, line = lines.start(*words, "-b", lines.addresses["A"], "-i", "C")
+    assert process.wait() == Exit.DONE, process.said()
+    line.wait_for(say="ready", id="C")
+
+
+def test_a_process_that_has_not_begun_yet_is_ended_too(processes: Processes) -> None:
+    """It reads its options from a pipe that says nothing."""
+    pipe = processes.folder / "options.json"
+    os.mkfifo(pipe)
+    process = processes.start("broker", "-c", "options.json")
+    with pipe.open("wb"):  # waits until the broker is there
+        assert process.terminate() == Exit.DONE
+    assert process.said() == "stdout:\nstderr:"
+
+
+async def test_a_broker_asked_to_stop_before_it_starts_stops() -> None:
+    server = BrokerServer(BrokerSettings(id="A"), LogWriter(None, "A"))
+    server.request_stop("early")
+    await server.start(Address("127.0.0.1", 0))
+    try:
+        async with asyncio.timeout(20):
+            assert await server.stopped() == "early"
+    finally:
+        await server.close()
 
 
 def test_an_interrupt_while_connecting_stays_one(lines: Lines) -> None:

@@ -8,11 +8,16 @@ PYTHON ?= python3
 BENCH ?=
 SEEDS ?= 20000
 CASES ?= 200000
+N ?= 4
+
+# What tests and people need beside Python: real sshd hosts in namespaces, and the programs to look into them.
+PACKAGES := openssh-server openssh-client iproute2 util-linux procps sudo
+PROGRAMS := /usr/sbin/sshd ssh ip unshare nsenter setpriv ps sudo
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: help setup demo test lint typecheck format bench bench-matching bench-broker sim mutants fuzz clean
+.PHONY: help setup packages demo test testbed lint typecheck format bench bench-matching bench-broker sim mutants fuzz clean
 
 help: ## show this list
 	@echo 'usage: make <target>'
@@ -20,6 +25,16 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: $(INSTALLED) ## make .venv and install everything into it (about a minute the first time)
+
+packages: # Debian packages of which a program is missing; only tests need them
+	@for program in $(PROGRAMS); do \
+	    command -v $$program >/dev/null && continue; \
+	    echo "setup: $$program is missing, installing $(PACKAGES)"; \
+	    test "$$(id -u)" = 0 || { echo 'setup: please run: apt-get install $(PACKAGES)' >&2; exit 1; }; \
+	    export DEBIAN_FRONTEND=noninteractive; \
+	    apt-get install -y -q $(PACKAGES) || { apt-get update -q && apt-get install -y -q $(PACKAGES); }; \
+	    break; \
+	done
 
 # pyspark is built from its source archive and is most of that minute.
 $(INSTALLED): pyproject.toml
@@ -36,11 +51,14 @@ $(INSTALLED): pyproject.toml
 	@touch $@
 	@echo 'setup: done'
 
-demo: setup ## a small broker network on this machine, publishing and delivering
-	@$(BIN)/panda demo
+demo: setup ## deploy a topology on this machine, break a link, and see what was delivered
+	$(BIN)/panda run topologies/stock-quotes.txt --local
 
-test: lint typecheck ## everything that continuous integration runs
+test: packages lint typecheck ## everything that continuous integration runs
 	$(BIN)/pytest -n 2
+
+testbed: setup packages ## N real hosts to try panda on, until ^C (default 4)
+	@$(BIN)/python -m tests.testbed up --hosts $(N)
 
 lint: setup ## style, formatting and import contracts
 	$(BIN)/ruff check .

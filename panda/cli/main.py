@@ -13,7 +13,6 @@ import typer
 
 from panda.cli import printing
 from panda.cli.convert import convert
-from panda.cli.demo import demo
 from panda.cli.deploy import attach, deploy, run
 from panda.cli.doctor import doctor
 from panda.cli.exits import Exit
@@ -62,7 +61,7 @@ def _panda(
 _TOPOLOGIES = (validate, plan, generate, convert)
 _HOSTS = (doctor, trust, prepare, unprepare, upload)
 _EXPERIMENTS = (deploy, run, attach, status, ls, logs, step, stop, collect, clean, shell)
-for _verb in (*_TOPOLOGIES, *_HOSTS, *_EXPERIMENTS, demo, version):
+for _verb in (*_TOPOLOGIES, *_HOSTS, *_EXPERIMENTS, version):
     app.command()(_verb)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from panda.experiment.folder import RunRefused
 from panda.plan.model import Plan, PlannedStep, fresh_number
-from panda.plan.planning import Choices, plan_of_topology
-from panda.topology.reading import read_topology
+from panda.plan.planning import Choices, lowered, plan_of_topology
+from panda.topology.reading import CONSOLE, add_line, read_topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,32 +21,21 @@ class Addition:
 
 def addition_of(plan: Plan, lines: str, line: str, *, now: float, since_t0_s: float | None) -> Addition:
     """What the line adds to a topology of text lines; TopologyRefused if it does not fit."""
-    before = lines.count("\n")
-    topology = read_topology(f"{lines}{line}\n", "the run's lines").accepted()
+    topology = add_line(read_topology(lines, "lines.txt").accepted(), line).accepted()
     hosts = {host.name: host for host in plan.hosts}
     strangers = [name for name in topology.hosts if name not in hosts]
     if strangers:
         raise RunRefused(f"the run has no host {', '.join(strangers)}: it has {', '.join(hosts)}")
-    choices = Choices(
-        run=plan.run,
-        policy=plan.policy,
-        stop_at_s=plan.stop_at_s,
-        gate_timeout_s=plan.gate_timeout_s,
-        environment=plan.environment,
-    )
+    choices = Choices(run=plan.run, environment=plan.environment)
     grown = plan_of_topology(topology, hosts, choices)
-    fresh = [
-        replace(step, number=fresh_number(now) + count)
-        for count, step in enumerate(step for step in grown.steps if step.line > before)
-    ]
+    steps = [step for step in topology.steps if step.place.path == CONSOLE]
+    fresh = tuple(lowered(topology, steps, first=fresh_number(now)))
     known = {each.id for each in plan.processes}
     requests = tuple((step.host, _request(step, grown, known, since_t0_s)) for step in fresh)
-    added = tuple(each for each in grown.processes if each.id not in known)
-    links = tuple(link for link in grown.links if link not in plan.links)
     together = replace(
         plan,
-        processes=(*plan.processes, *added),
-        links=(*plan.links, *links),
+        processes=(*plan.processes, *(each for each in grown.processes if each.id not in known)),
+        links=(*plan.links, *(link for link in grown.links if link not in plan.links)),
         steps=(*plan.steps, *fresh),
     )
     return Addition(together, requests)

@@ -63,6 +63,7 @@ def wind_up(
 
     with ThreadPoolExecutor(min(AT_ONCE, max(1, len(sessions))), "close") as pool:
         closed = list(pool.map(close, sessions.values()))
+    folder.tidy()
     for each in closed:
         folder.record("closed", host=each.host, cleaned=each.cleaned, problems=each.problems)
     return closed

@@ -11,6 +11,7 @@ lock                held by the controller that steers
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -195,6 +196,17 @@ class RunFolder:
         ):
             (self.path / name).unlink(missing_ok=True)
         self.path.rmdir()
+
+    @property
+    def local(self) -> Path:
+        """Where hosts that are this machine have their folders."""
+        return self.path / "local"
+
+    def tidy(self) -> None:
+        """Remove the folders of local hosts as far as their agents have left nothing in them."""
+        for folder in (*sorted(self.local.glob("*")), self.local):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
 
     def collected(self, host: str) -> Path:
         return self.path / "hosts" / host_folder(host)

@@ -30,15 +30,12 @@ class PlannedProcess:
     phase: int
     at_s: float
     address: str = ""  # where it listens
+    publishes: bool = False
     ends: bool = False  # a client that ends by itself, having done its work
 
     @property
     def is_broker(self) -> bool:
         return self.word == "broker"
-
-    @property
-    def publishes(self) -> bool:
-        return self.word in ("sqpublisher", "publish", "workload")
 
 
 @dataclass(frozen=True, slots=True)

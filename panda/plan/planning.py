@@ -19,15 +19,6 @@ from panda.plan.model import Plan, PlannedLink, PlannedProcess, PlannedStep, Pol
 from panda.topology.model import BROKER, COMMAND, Action, Process, Step, Topology
 
 LOG: Final = "log.jsonl"
-# Words whose options are read elsewhere: all that is needed of them here.
-_CLIENT_TABLE: Final = (
-    Option(names=("-b", "--broker"), key="broker", help="", value="BROKER"),
-    Option(names=("--count",), key="count", help="", value="N"),
-    Option(names=("--duration",), key="duration_s", help="", value="S"),
-    Option(names=("--log",), key="log", help="", value="FILE"),
-    Option(names=("--log-every",), key="log_every", help="", value="N"),
-    Option(names=("--run",), key="run", help="", value="NAME"),
-)
 _FAULT: Final = {
     Action.CUT: "cut",
     Action.PARTITION: "cut",
@@ -78,7 +69,7 @@ def _process(process: Process, network: Mapping[str, str], choices: Choices) -> 
             phase=process.phase,
             at_s=process.at_s,
         )
-    table = TABLES.get(process.word, _CLIENT_TABLE)
+    table = TABLES[process.word]
     values = read_arguments(table, process.arguments).values
     listen = process.listen
     return PlannedProcess(
@@ -91,7 +82,14 @@ def _process(process: Process, network: Mapping[str, str], choices: Choices) -> 
         phase=process.phase,
         at_s=process.at_s,
         address=str(listen._replace(host=network.get(listen.host, listen.host))) if listen else "",
+        publishes=_publishes(process),
         ends=process.word == "publish" or "count" in values or "duration_s" in values,
+    )
+
+
+def _publishes(process: Process) -> bool:
+    return process.word in ("sqpublisher", "publish") or (
+        process.word == "workload" and "publish" in process.arguments
     )
 
 
@@ -126,10 +124,10 @@ def _added(
         yield from ("--run", choices.run)
 
 
-def lowered(topology: Topology) -> Iterator[PlannedStep]:
+def lowered(topology: Topology, steps: Iterable[Step] | None = None, first: int = 1) -> Iterator[PlannedStep]:
     """What each host does and when: a fault on a link, for one, is done at both ends."""
-    number = 0
-    for step in topology.steps:
+    number = first - 1
+    for step in topology.steps if steps is None else steps:
         for fields in _parts(step, topology):
             number += 1
             yield PlannedStep(

@@ -34,7 +34,9 @@ def chain(brokers: int, hosts: int, *, gate_timeout_s: float = 30.0, late: int =
         for n in range(brokers)
     ]
     processes += [
-        PlannedProcess(f"C{n}", names[n % hosts], "runtime", "sqpublisher", (), f"c{n}", 2, 1.0 + n)
+        PlannedProcess(
+            f"C{n}", names[n % hosts], "runtime", "sqpublisher", (), f"c{n}", 2, 1.0 + n, publishes=True
+        )
         for n in range(late)
     ]
     return Plan(

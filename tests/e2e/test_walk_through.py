@@ -1,8 +1,5 @@
 """What the README shows, done with real processes: three brokers, two clients, a link that breaks."""
 
-import json
-import os
-import re
 import shutil
 import signal
 import socket
@@ -13,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from panda.cli.exits import Exit
-from tests.support.processes import TIMEOUT_S, Processes
+from tests.support.processes import Processes
 
 ROOT = Path(__file__).parents[2]
 BIN = ROOT / "broker_runtime" / "bin"
@@ -79,39 +76,3 @@ def test_the_scripts_pass_on_their_arguments_as_they_are(processes: Processes, s
     checked = shutil.which("shellcheck")
     if checked:
         subprocess.run([checked, str(BIN / script)], check=True)
-
-
-def test_the_demo_holds_and_leaves_nothing_running(tmp_path: Path) -> None:
-    answer = subprocess.run(
-        [PANDA, "demo", "--publications", "5000", "--cuts", "2", "--json"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert answer.returncode == Exit.DONE, answer.stdout + answer.stderr
-    outcome = json.loads(answer.stdout)
-    assert outcome["held"]
-    assert (outcome["received"], outcome["cuts"], outcome["resumed"]) == (5000, 2, 2)
-    assert not any(Path(f"/proc/{pid}").exists() for pid in outcome["processes"].values())
-    logs = {path.name for path in (tmp_path / outcome["logs"]).iterdir()}
-    assert {"Alice.jsonl", "Bob.jsonl", "Carol.jsonl", "P0.jsonl", "S0.jsonl"} <= logs
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_demo_leaves_nothing_running(tmp_path: Path, number: signal.Signals) -> None:
-    with subprocess.Popen(
-        [PANDA, "demo", "--publications", "1000000"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
-    ) as demo:
-        assert demo.stdout is not None
-        pids: list[str] = []
-        for line in demo.stdout:
-            pids = pids or re.findall(r"\d+", line.partition("pids")[2])
-            if line.startswith("Now "):
-                break
-        assert len(pids) == 3
-        demo.send_signal(number)
-        demo.stdout.read()
-        assert demo.wait(TIMEOUT_S) == Exit.INTERRUPTED
-    assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)  # noqa: PTH110

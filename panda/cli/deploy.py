@@ -126,11 +126,16 @@ def attach(
     Example: panda attach
     """
     from panda.deploy.coordinator import Ending
+    from panda.experiment.folder import RunRefused
 
     with ground.failing():
         folder = ground.find_run(runs, wanted)
         plan = folder.read_plan(ground.environment_of(token_file))
-        outcome = _conduct(folder, plan, ending=Ending.SCHEDULE, force=force, quiet=as_json)
+        if folder.cleaned():
+            again = f"panda deploy {folder.path / 'lines.txt'} deploys it anew"
+            raise RunRefused(f"{folder.id} is over, nothing of it is left on its hosts: {again}")
+        ending = Ending(folder.ending() or Ending.SCHEDULE)
+        outcome = _conduct(folder, plan, ending=ending, force=force, quiet=as_json)
     _report(folder, plan, outcome, as_json)
 
 

@@ -45,11 +45,11 @@ def status_data(folder: RunFolder, found: Look) -> dict[str, Any]:
         "state": run_state(found),
         "controller": folder.held,
         "t0": found.t0,
-        "since_t0_s": round(time.time() - found.t0, 3) if found.t0 else None,
+        "since_t0_s": round(time.time() - found.t0, 3) if found.t0 and found.sessions else None,
         "hosts": {
             name: {
                 "present": host.present,
-                "why": failures.get(name, ""),
+                "why": failures.get(name, "nothing of it is left here" if name in found.cleaned else ""),
                 "offset_s": found.offsets[name].offset_s if name in found.offsets else None,
                 "error_s": found.offsets[name].error_s if name in found.offsets else None,
                 "troubles": host.troubles[-5:],
@@ -83,7 +83,7 @@ def status_data(folder: RunFolder, found: Look) -> dict[str, Any]:
                 "late_s": step.late_s,
                 "error": step.error,
             }
-            for step in sorted(view.steps.values(), key=lambda step: (step.planned, step.number))
+            for step in sorted(view.timed_steps, key=lambda step: (step.planned, step.number))
         ],
     }
 

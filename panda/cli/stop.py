@@ -101,8 +101,10 @@ def wind_up_run(folder: RunFolder, plan: Plan, *, fetch: bool, clean: bool, forc
     from panda.experiment.closing import wind_up
 
     crew = ground.crew_of(folder.id)
+    cleaned = folder.cleaned()
+    hosts = [host for host in plan.hosts if host.name not in cleaned]
     with folder.locked(crew.holder, force=force):
-        sessions, failures = crew.reach_all(plan.hosts, None, steer=True, force=force)
+        sessions, failures = crew.reach_all(hosts, None, steer=True, force=force)
         try:
             closed = wind_up(sessions, folder, fetch=fetch, clean=clean)
         finally:
@@ -152,6 +154,8 @@ def report(folder: RunFolder, closed: list[Closed], as_json: bool) -> None:
         said.append(f"{files} files, {size} new bytes are in {folder.path}/hosts/")
     if any(each.cleaned for each in closed):
         said.append(f"nothing of it is left on {sum(each.cleaned for each in closed)} hosts")
+    if not closed:
+        said.append(f"{folder.id} is over: nothing of it is left on its hosts")
     data = {"run": folder.id, "files": files, "fetched_bytes": size, "problems": problems}
     printing.result(data, "\n".join(said), as_json=as_json)
     if problems:

@@ -301,6 +301,8 @@ class Coordinator:
                 return
         if self.view.stopped:
             self._done(Finish(Result.STOPPED, "every process has been stopped"))
+        elif self.plan.stop_at_s is not None:
+            return  # the agents stop everything at that time
         elif self.view.ended and self.ending is Ending.SCHEDULE:
             self._done(Finish(Result.RUNNING, "the schedule is done"))
         elif self.view.ended and self._idle(now):
@@ -308,7 +310,7 @@ class Coordinator:
 
     def _idle(self, now: float) -> bool:
         """Whether nobody has published for a moment, in which what is under way arrives."""
-        if self.plan.stop_at_s is not None or any(each.planned.publishes for each in self.view.living):
+        if any(each.planned.publishes for each in self.view.living):
             self._idle_since = None
             return False
         if self._idle_since is None:

@@ -147,6 +147,12 @@ class RunView:
             host.faults.pop(key, None)
 
     @property
+    def timed_steps(self) -> list[StepView]:
+        """Those that had a time to keep: phase 1 goes as fast as it can."""
+        at_once = {step.number for step in self.plan.steps if step.at_s == 0}
+        return [step for number, step in self.steps.items() if number not in at_once]
+
+    @property
     def living(self) -> list[ProcessView]:
         return [each for each in self.processes.values() if each.stage in LIVING]
 
@@ -216,7 +222,8 @@ def _missing_hosts(view: RunView) -> Iterable[Missing]:
 def _missing_processes(view: RunView) -> Iterable[Missing]:
     for planned in view.plan.first_phase:
         process = view.processes[planned.id]
-        if process.stage is Stage.READY or (process.stage is Stage.ENDED and process.was_ready):
+        done = process.stage in (Stage.ENDED, Stage.REMOVED) and not planned.is_broker
+        if process.stage is Stage.READY or (done and process.was_ready):
             continue
         why = {
             Stage.WAITING: "not started yet",

@@ -59,6 +59,8 @@ def conduct(folder: RunFolder, plan: Plan, crew: Crew, watcher: Watcher, manner:
     What was stopped is brought home and cleaned up; what goes on running is left alone.
     """
     with folder.locked(crew.holder, force=manner.force):
+        if not folder.ending():
+            folder.record("begun", ending=str(manner.ending), who=crew.holder, synced=True)
         controller = Controller(plan, folder, crew, watcher, rollback=manner.rollback, ending=manner.ending)
         outcome = Outcome(controller.view)
         try:

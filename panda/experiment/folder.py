@@ -183,6 +183,16 @@ class RunFolder:
         """What was recorded; a last line that a killed controller left half-written is passed over."""
         return read_lines(self.path / "journal.jsonl")
 
+    def cleaned(self) -> set[str]:
+        """The hosts on which nothing of the run is left."""
+        return {
+            str(entry["host"]) for entry in self.journal() if entry["kind"] == "closed" and entry["cleaned"]
+        }
+
+    def ending(self) -> str:
+        """How the run is to end, as its first controller was told; empty when it was never begun."""
+        return next((str(entry["ending"]) for entry in self.journal() if entry["kind"] == "begun"), "")
+
     def clocks(self) -> Iterator[dict[str, Any]]:
         return read_lines(self.path / "clocks.jsonl")
 

@@ -24,6 +24,7 @@ class Look:
     t0: float | None = None  # by our clock
     sessions: dict[str, AgentSession] = field(default_factory=dict)
     failures: list[HostError] = field(default_factory=list)
+    cleaned: set[str] = field(default_factory=set)  # hosts on which nothing of the run is left
     offsets: dict[str, Offset] = field(default_factory=dict)
 
     def close(self) -> None:
@@ -51,7 +52,9 @@ def look(folder: RunFolder, plan: Plan, crew: Crew) -> Look:
     view = RunView(plan)
     given = recall(folder, view)
     found = Look(view, given.ours if given else None)
-    found.sessions, found.failures = crew.reach_all(plan.hosts, _Events(view), steer=False, start=False)
+    found.cleaned = folder.cleaned()
+    hosts = [host for host in plan.hosts if host.name not in found.cleaned]
+    found.sessions, found.failures = crew.reach_all(hosts, _Events(view), steer=False, start=False)
     for name, session in list(found.sessions.items()):
         try:
             session.request("events", {"since": view.hosts[name].seq})

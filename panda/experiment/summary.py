@@ -81,8 +81,7 @@ def summary_of(folder: RunFolder, view: RunView) -> Summary:
 
 
 def _punctuality(summary: Summary, view: RunView) -> None:
-    later = {step.number for step in view.plan.steps if step.at_s > 0}
-    late = [step.late_s for step in view.steps.values() if step.late_s is not None and step.number in later]
+    late = [step.late_s for step in view.timed_steps if step.late_s is not None]
     summary.steps = len(late)
     if late:
         summary.late_p50_s, summary.late_p99_s = quantile(late, 0.5), quantile(late, 0.99)

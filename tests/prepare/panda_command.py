@@ -63,13 +63,6 @@ def panda_at_a_terminal(home: Path, typed: str, *arguments: str, **more: str) ->
 
 
 if __name__ == "__main__":
-    from panda.cli.doctor import doctor
-    from panda.cli.main import app, main
-    from panda.cli.prepare import prepare, unprepare
-    from panda.cli.trust import trust
+    from panda.cli.main import main
 
-    wired = {command.callback for command in app.registered_commands}
-    for verb in (doctor, trust, prepare, unprepare):
-        if verb not in wired:
-            app.command()(verb)
     main()

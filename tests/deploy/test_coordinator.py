@@ -165,3 +165,14 @@ def test_hosts_that_end_their_schedule_end_the_deployment() -> None:
     finish = world.play()
     assert finish is not None
     assert finish.result is Result.RUNNING
+
+
+def test_with_a_time_to_stop_the_deployment_ends_when_everything_is_gone_and_not_before() -> None:
+    world = World(replace(chain(2, 2), stop_at_s=20.0))
+    for host in world.view.hosts:
+        world.at(20.0, lambda host=host: world.event(host, "ended"))
+        world.at(22.0, lambda host=host: world.event(host, "stopped"))
+    finish = world.play()
+    assert finish is not None
+    assert finish.result is Result.STOPPED
+    assert world.now >= 22.0

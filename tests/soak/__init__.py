@@ -1,0 +1,1 @@
+"""Long runs on real hosts: what a test shows once, hundreds of times. `python -m tests.soak`"""

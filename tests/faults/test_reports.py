@@ -32,15 +32,24 @@ def test_a_broker_reports_its_address_and_every_change_of_its_links(lines: Lines
     assert down["reason"]
 
 
-def test_a_link_that_ended_is_reported_down_once(lines: Lines) -> None:
-    a, a_line = lines.broker("A")
+def test_a_link_that_is_lost_and_then_given_up_is_reported_down_once(lines: Lines) -> None:
+    a, a_line = lines.broker("A", options=("--session-expiry", "0.1"))
+    b, b_line = lines.broker("B", "A")
+    b_line.wait_for(say="link", peer="A", up=True)
+    b.popen.kill()
+    a_line.wait_for(say="link", up=False)
+    a.wait_for("link with B is down: expired", a.stderr)
+    assert a.terminate() == Exit.DONE
+    a_line.wait_for_end()
+    assert [report for report in a_line.reports if not report.get("up")] == []
+
+
+def test_a_link_whose_broker_left_is_down_for_the_reason_it_gave(lines: Lines) -> None:
+    _, a_line = lines.broker("A")
     b, b_line = lines.broker("B", "A")
     b_line.wait_for(say="link", peer="A", up=True)
     assert b.terminate() == Exit.DONE
     assert a_line.wait_for(say="link", up=False)["reason"] == "SIGTERM"
-    assert a.terminate() == Exit.DONE
-    a_line.wait_for_end()
-    assert [report for report in a_line.reports if not report.get("up")] == []
 
 
 def test_clients_of_a_broker_are_no_links(lines: Lines) -> None:

@@ -89,6 +89,9 @@ class Recovery:
             self.core.ledger.add(End(suspect.process, life.process.grace_s))
         elif life.process.kind == "command" and not life.ready:
             life.ready_at = self.now.mono
+        elif not life.ready:
+            text = f"{suspect.process} was starting when its supervisor died: it has nobody to say ready to"
+            self.conductor.trouble(text, self.now)
         life.has_line = False
 
     def lost(self, suspect: Suspect) -> None:

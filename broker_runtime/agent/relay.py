@@ -7,6 +7,7 @@ import select
 import socket
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ from broker_runtime.agent.supervisor import SOCKET
 
 COPY_BYTES: Final = 256 << 10
 READY_WITHIN_S: Final = 20.0
+CONNECT_EVERY_S: Final = 0.02
 NO_AGENT: Final = 3
 
 
@@ -31,7 +33,7 @@ def relay(folder: Folder, *, start: bool) -> int:
     sock = _connect()
     if sock is None and start:
         why = _start_supervisor(folder)
-        sock = _connect()
+        sock = _connect() if why else _connect_in_time()
         if sock is None:
             return _fail(f"the agent of run {folder.run} does not start: {why}")
     if sock is None:
@@ -55,6 +57,14 @@ def _connect() -> socket.socket | None:
     except OSError:
         sock.close()
         return None
+    return sock
+
+
+def _connect_in_time() -> socket.socket | None:
+    """Another relay may have started it a moment earlier: then it lives but need not listen yet."""
+    deadline = time.monotonic() + READY_WITHIN_S
+    while (sock := _connect()) is None and time.monotonic() < deadline:
+        time.sleep(CONNECT_EVERY_S)
     return sock
 
 

@@ -31,6 +31,7 @@ class Connection:
         self._writer = writer
         self._answered: asyncio.Future[None] | None = None
         self._events: asyncio.Task[None] | None = None
+        self._since = 0
         self._draining = asyncio.Lock()
 
     async def serve(self, handle: Handler) -> None:
@@ -90,23 +91,30 @@ class Connection:
         """Send journal entries from here on; a controller that does not read them is disconnected."""
         if self._events is not None:
             self._events.cancel()
-        self._events = asyncio.create_task(self._follow(journal, changed, since))
+        self._since = since
+        self._events = asyncio.create_task(self._follow(journal, changed))
 
-    async def _follow(
-        self, journal: Journal, changed: Callable[[], asyncio.Future[None]], since: int
-    ) -> None:
+    async def _follow(self, journal: Journal, changed: Callable[[], asyncio.Future[None]]) -> None:
         try:
             while True:
-                entries = journal.read(since)
-                if not entries:
+                if self._send_some(journal):
+                    await self._drain()
+                else:
                     await changed()
-                    continue
-                for entry in entries:
-                    self.send(event(entry))
-                since = entries[-1]["seq"]
-                await self._drain()
         except (OSError, TimeoutError):
             self._writer.transport.abort()
+
+    def _send_some(self, journal: Journal) -> bool:
+        entries = journal.read(self._since)
+        for entry in entries:
+            self.send(event(entry))
+            self._since = entry["seq"]
+        return bool(entries)
+
+    def send_rest(self, journal: Journal) -> None:
+        """Whoever follows learns the end of the story."""
+        while self._events is not None and self._send_some(journal):
+            pass
 
     async def _drain(self) -> None:
         async with self._draining, asyncio.timeout(SLOW_S):

@@ -114,6 +114,7 @@ class Supervisor:
         await self._left.wait()
         server.close()
         for connection in list(self._connections.values()):
+            connection.send_rest(self._journal)
             await connection.close()
         self._disk.shutdown()
         self._processes.parent.close()
@@ -198,7 +199,10 @@ class Supervisor:
         self._performing = True
         try:
             for effect in effects:
-                self._perform_one(effect)
+                try:
+                    self._perform_one(effect)
+                except Exception as error:  # our bug; what else was decided is done all the same
+                    _report(self._loop, {"message": type(effect).__name__, "exception": error})
         finally:
             self._performing = False
         if self._journal.seq != before:
@@ -219,8 +223,7 @@ class Supervisor:
             case Sync():
                 self._sync()
             case Keep(spec):
-                self._folder.keep_spec(spec)
-                self._loop.call_soon(self._warm_up)
+                self._keep(spec)
             case Answer(session, message):
                 if session in self._connections:
                     self._connections[session].answer(message)
@@ -236,6 +239,19 @@ class Supervisor:
                 self._processes.sweep()
             case Leave(session, number, clean):
                 self._leave(session, number, clean)
+
+    def _keep(self, spec: Mapping[str, Any]) -> None:
+        try:
+            self._folder.keep_spec(spec)
+        except OSError as error:
+            # Without it no later supervisor could take over; nothing has begun, so nothing shall.
+            text = f"the spec cannot be stored: {error.strerror}"
+            log(text)
+            for connection in self._connections.values():
+                connection.send(refusal(None, Code.WRONG_STATE, text))
+            self._left.set()
+        else:
+            self._loop.call_soon(self._warm_up)
 
     def _tick(self) -> None:
         self._perform(self._core.tick(self.now()))

@@ -260,7 +260,8 @@ class Conductor:
         self._resume_waiting(life, now)
         if not well:
             how = f"by signal {signal}" if signal is not None else f"with exit code {code}"
-            self._failed(f"{id_} ended by itself, {how}", now)
+            unseen = code is None and signal is None
+            self._failed(f"{id_} ended by itself, {'and nobody saw how' if unseen else how}", now)
 
     def gone(self, id_: str, now: Moment) -> None:
         """Nothing is left of a process that was to be ended."""

@@ -43,7 +43,13 @@ def main(fd: int) -> int:
     gc.collect()
     gc.freeze()
     _say(sock, {"warm": True})
-    while (received := _receive(sock)) is not None:
+    while True:
+        try:
+            received = _receive(sock)
+        except ConnectionError:  # the supervisor was killed
+            return 0
+        if received is None:
+            return 0
         order, fds = received
         if order["word"] not in main_module.WORDS:
             _say(sock, {"key": order["key"], "error": f"there is no word {order['word']!r}"})
@@ -51,7 +57,6 @@ def main(fd: int) -> int:
             _fork(sock, order, fds, areas)
         for each in fds:
             os.close(each)
-    return 0
 
 
 def _say(sock: socket.socket, message: Mapping[str, object]) -> None:

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from broker_runtime.agent.conductor import ENDED, LOADED, STARTED, STOPPED, STOPPING, Conductor
+from broker_runtime.agent.conductor import (
+    ENDED,
+    LOADED,
+    STARTED,
+    STOP_STEP,
+    STOPPED,
+    STOPPING,
+    Conductor,
+)
 from broker_runtime.agent.core import Core
 from broker_runtime.agent.effects import Effect, End, Moment
 from broker_runtime.agent.lives import ENDING, EXITED, RUNNING, Fault, Life
@@ -35,6 +43,7 @@ class Recovery:
         self.boot = ""
         self._spec = spec
         self._intents: dict[int, Item] = {}
+        self._stop: Item | None = None
         self._begun: list[Item] = []  # started; that it is done follows in the journal, or was never written
 
     def replay(self, entries: Iterable[Mapping[str, Any]]) -> None:
@@ -114,8 +123,15 @@ class Recovery:
             self.core.ledger.write(now, "trouble", text="the host was started anew: the run on it is over")
             conductor.stop(None, now)
         elif conductor.state == STOPPING:
-            conductor.stop(None, now)
+            self._stop_on()
         return self.core.tick(now)
+
+    def _stop_on(self) -> None:
+        if self._stop is not None:
+            self.conductor.finish(self._stop, self.now)
+        for item in self._intents.values():
+            self.conductor.finish(item, self.now, "the run was stopped")
+        self.conductor.stop(None, self.now)
 
     def _opened(self, entry: Mapping[str, Any]) -> None:
         self.boot = entry["boot"]
@@ -146,6 +162,7 @@ class Recovery:
         if entry["action"] == "stop":
             self.conductor.state = STOPPING
             self.conductor.schedule.cancel()
+            self._stop = Item(STOP_STEP, "stop", False, 0, planned=entry["planned"])
             return
         item = self._item(entry)
         if item is not None:
@@ -153,7 +170,7 @@ class Recovery:
             self._intents[item.intent] = item
 
     def _done(self, entry: Mapping[str, Any]) -> None:
-        item = self._item(entry)
+        item = self._stop if entry["action"] == "stop" else self._item(entry)
         if item is None:
             return
         item.done, item.actual = True, entry["actual"]

@@ -4,7 +4,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from broker_runtime.agent.core import Core
-from broker_runtime.agent.effects import Answer, Append, Effect, Keep, Leave, Moment, Spawn, Sweep, Sync
+from broker_runtime.agent.effects import (
+    Answer,
+    Append,
+    Effect,
+    End,
+    Keep,
+    Leave,
+    Moment,
+    Say,
+    Spawn,
+    Sweep,
+    Sync,
+)
 from broker_runtime.agent.recovery import Recovery
 from broker_runtime.agent.spec import parse_spec
 
@@ -110,6 +122,30 @@ class Stage:
         self.mono = max(self.mono, goal)
         self.take(self.core.tick(self.now))
 
+    def obey(self) -> None:
+        """Be a world in which every order succeeds at once."""
+        while self.orders:
+            order = self.orders.pop(0)
+            if isinstance(order, Spawn):
+                self.started(order)
+            elif isinstance(order, End):
+                self.happen("exited", order.process, 0, None, "")
+                self.happen("gone", order.process)
+            elif isinstance(order, Say):
+                self.happen(
+                    "said", order.process, {"say": "fault", "number": order.message["number"], "ok": True}
+                )
+            elif isinstance(order, Sweep):
+                self.happen("silent")
+
+    def play(self, at_s: float, stride_s: float = 0.1) -> None:
+        """Let time pass in such a world."""
+        self.obey()
+        while self.mono < self.core.conductor.t0_mono + at_s:
+            self.mono += stride_s
+            self.take(self.core.tick(self.now))
+            self.obey()
+
     def of(self, kind: str) -> list[dict[str, Any]]:
         return [entry for entry in self.entries if entry["kind"] == kind]
 
@@ -131,12 +167,14 @@ class Stage:
     def left(self) -> list[Leave]:
         return [order for order in self.orders if isinstance(order, Leave)]
 
-    def crash(self, living: set[str]) -> "Stage":
-        """Another supervisor on the same journal; of the processes only these still live."""
+    def crash(self, living: set[str], written: int | None = None) -> "Stage":
+        """Another supervisor on the same journal, or on its beginning; of the processes only these live."""
         other = Stage(disk=self.disk)
-        other.mono, other.entries, other.kept = self.mono, list(self.entries), self.kept
+        other.mono, other.entries, other.kept = self.mono, self.entries[:written], self.kept
+        if written is not None:
+            other.mono = other.entries[-1]["t"] - WALL
         recovery = Recovery(other.core, parse_spec(self.kept) if self.kept else None, other.now)
-        recovery.replay(self.entries)
+        recovery.replay(other.entries)
         for suspect in recovery.suspects():
             if suspect.process in living:
                 recovery.found(suspect, suspect.pid or 5000, suspect.ticks or 7)

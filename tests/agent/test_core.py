@@ -334,6 +334,39 @@ def test_after_a_crash_done_steps_are_not_repeated_at_whatever_point_it_came() -
     ]
 
 
+def test_wherever_the_journal_breaks_off_every_step_is_done_once() -> None:
+    stage = Stage()
+    steps = [step(1, 0.0, "add", "A"), step(2, 0.0, "add", "B"), step(3, 1.0, "kill", "B", for_s=2.0)]
+    steps += [
+        step(4, 1.0, "mark", text="x"),
+        step(5, 1.5, "pause", "A", for_s=0.2),
+        step(6, 2.0, "restart", "A"),
+    ]
+    steps += [step(7, 3.5, "fault", "A", fault="cut", peer="B", for_s=0.5), step(8, 4.0, "remove", "B")]
+    stage.begin([runtime("A"), runtime("B")], steps, stop_at_s=6.0)
+    stage.play(7.0)
+    wanted = sorted((number, action) for number, action, _ in stage.done())
+    assert len(wanted) == 11
+    assert stage.core.conductor.state == "stopped"
+    after_go = next(entry["seq"] for entry in stage.entries if entry["kind"] == "go")
+    for written in range(after_go, len(stage.entries) + 1):
+        beginning = stage.entries[:written]
+        living = {
+            id_
+            for id_ in ("A", "B")
+            if [
+                e["kind"] for e in beginning if e.get("process") == id_ and e["kind"] in ("started", "exited")
+            ][-1]
+            == "started"
+        }
+        other = stage.crash(living, written)
+        other.play(7.0)
+        done = sorted((entry["number"], entry["action"]) for entry in other.of("done"))
+        assert done == wanted, f"crash after {beginning[-1]}"
+        assert other.core.conductor.state == "stopped"
+        assert [entry["seq"] for entry in other.entries] == list(range(1, len(other.entries) + 1))
+
+
 def test_a_start_that_was_intended_is_found_by_its_marker_or_made_up_for() -> None:
     for found in (True, False):
         stage = Stage()

@@ -17,6 +17,8 @@ from broker_runtime.agent.identity import MARKER
 from broker_runtime.agent.nursery import HEADER_BYTES, MARKER_ROOM
 
 ATTEMPTS_MAX: Final = 3
+# From the order on, with the time to get warm on a busy machine.
+FORK_WITHIN_S: Final = 60.0
 REPLY_BYTES_MAX: Final = 64 << 10
 
 Forked = Callable[[int, int, str], None]  # pid, ticks, or else why not
@@ -30,6 +32,7 @@ class _Order:
     marker: str
     done: Forked
     attempts: int = 0
+    overdue: asyncio.TimerHandle | None = None
 
 
 class WarmParent:
@@ -90,7 +93,14 @@ class WarmParent:
         body = json.dumps({**order, "key": self._key}).encode("ascii")
         waiting = _Order(self._key, body, fds, order["marker"], done)
         self._orders[waiting.key] = waiting
+        waiting.overdue = asyncio.get_running_loop().call_later(FORK_WITHIN_S, self._give_up, waiting)
         self._send(waiting)
+
+    def _give_up(self, order: _Order) -> None:
+        """A parent that does not answer is of no use: its end is seen as any other."""
+        order.attempts = ATTEMPTS_MAX
+        if self._popen is not None:
+            self._popen.kill()
 
     def _send(self, order: _Order) -> None:
         order.attempts += 1
@@ -149,6 +159,8 @@ class WarmParent:
 
     def _finish(self, order: _Order, pid: int, ticks: int, why: str) -> None:
         del self._orders[order.key]
+        if order.overdue is not None:
+            order.overdue.cancel()
         for fd in order.fds:
             os.close(fd)
         order.done(pid, ticks, why)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from broker_runtime.agent.identity import lives, marker_of, snapshot
-from broker_runtime.agent.protocol import Code, RequestRefused
+from broker_runtime.agent.protocol import Code, RequestRefused, encode, request
 from tests.agent.controller import REPOSITORY, Closed, Controller, Host, end, until
 from tests.agent.stage import command, spec_of, step
 
@@ -420,8 +420,6 @@ def test_quit_keeps_the_folder_and_the_next_agent_knows_the_run(host: Host) -> N
 
 
 def test_a_controller_that_closes_its_input_gets_its_answers(host: Host) -> None:
-    from broker_runtime.agent.protocol import encode, request
-
     controller: Controller = host.connect()
     controller.send(encode(request(1, "hello", {"mode": "watch"})) + encode(request(2, "status", {})))
     assert controller.popen.stdin is not None
@@ -465,3 +463,43 @@ def test_the_agent_needs_nothing_but_the_standard_library() -> None:
         [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout == "[]\n"
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def test_a_cut_between_brokers_is_seen_and_heals_by_its_lease(host: Host) -> None:
+    controller = host.connect()
+    controller.steer()
+    ports = {"A": free_port(), "B": free_port()}
+    brokers = [
+        broker(name, arguments=["-i", name, "-p", str(ports[name]), "--log", "log.jsonl"]) for name in "AB"
+    ]
+    brokers[1]["arguments"] += ["-n", f"127.0.0.1:{ports['A']}"]
+    steps = [*adds(brokers), step(3, 0.1, "fault", "A", fault="cut", peer="B", for_s=0.5)]
+    controller.run(spec_of(brokers, steps), go=False)
+    for name, peer in ("AB", "BA"):
+        controller.wait_for("link", process=name, peer=peer, up=True)
+    controller.ask("go", t0=time.time())
+    controller.wait_for("fault", process="A", peer="B")
+    controller.wait_for("link", process="A", peer="B", up=False)
+    controller.wait_for("healed", process="A", peer="B")
+    controller.wait_for("link", process="A", peer="B", up=True, count=2)
+    controller.ask("stop")
+
+
+def test_a_controller_that_does_not_read_disturbs_nobody(host: Host) -> None:
+    controller = host.connect()
+    controller.steer()
+    controller.run(spec_of([sleeper("A")], adds([sleeper("A")])))
+    deaf = host.connect()
+    deaf.ask("hello", controller="deaf", mode="watch")
+    for number in range(300):
+        deaf.send(encode(request(number + 2, "status", {})))
+    for number in range(100, 300):
+        controller.ask("step", step=step(number, None, "mark", text="x" * 4000))
+    controller.wait_for("done", number=299)
+    controller.ask("stop")

@@ -21,7 +21,7 @@ class Journal:
         self._unwritten = bytearray()
 
     def recover(self) -> list[dict[str, Any]]:
-        """Every whole entry; what a crash left of half a line is cut off."""
+        """Every whole entry; what a crash left of a last line is cut off. ValueError if more is wrong."""
         entries: list[dict[str, Any]] = []
         size_bytes = os.fstat(self._fd).st_size
         data = _read_all(self._fd, size_bytes)
@@ -37,6 +37,8 @@ class Journal:
             start = end + 1
             self._offsets.append(start)
         if start < size_bytes:
+            if data.find(b"\n", start) not in (-1, size_bytes - 1):
+                raise ValueError(f"the journal is damaged in line {len(entries) + 1}")
             os.ftruncate(self._fd, start)
         return entries
 

@@ -219,6 +219,33 @@ def test_all_descendants_are_ended_also_those_that_went_away(host: Host, what: s
     assert descendants(supervisor) == []
 
 
+DAEMON = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    os.fork() or os.execvp("sleep", ["sleep", "597"])
+    os._exit(0)
+os.wait()
+time.sleep(600)
+"""
+
+
+def test_a_removed_process_takes_its_daemon_with_it_and_leaves_its_neighbour_alone(host: Host) -> None:
+    controller = host.connect()
+    controller.steer()
+    processes = [command(name, arguments=[sys.executable, "-c", DAEMON], grace_s=0.2) for name in "AB"]
+    controller.run(spec_of(processes, adds(processes)))
+    supervisor, _ = host.supervisor()
+    until(lambda: [entry.parent for entry in snapshot().values()].count(supervisor) == 4)
+    until(lambda: len(descendants(supervisor)) == 4)
+    marked = {key: marker_of(key[0]) for key in descendants(supervisor)}
+    controller.ask("step", step=step(9, None, "remove", "A"))
+    until(lambda: len(descendants(supervisor)) == 2)
+    assert all(marked[key].startswith("demo/B/") for key in descendants(supervisor))
+    controller.ask("stop")
+    assert descendants(supervisor) == []
+
+
 def descendants(pid: int) -> list[tuple[int, int]]:
     """Living ones, without the warm parent."""
     everything = snapshot()

@@ -1,6 +1,7 @@
 """The warm parent: a process that has imported the runtime once and forks its brokers and clients on request.
 
-What it forks is forked twice, so that it becomes a child of the supervisor, who alone learns how it ended.
+What it forks is forked twice, so that it becomes a child of the supervisor, who alone learns how it ended,
+and ahead of its order: one process always waits to be told what to be.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ def main(fd: int) -> int:
     """Fork on request until the other end of the socket is closed."""
     sock = socket.socket(fileno=fd)
     try:
-        main_module = import_module("broker_runtime.commands.main")
-        for word in WORDS:
-            import_module(f"broker_runtime.commands.{word}")
+        for module in ("main", *WORDS):
+            import_module(f"broker_runtime.commands.{module}")
     except Exception as error:
         _say(sock, {"warm": False, "error": f"the runtime cannot be loaded: {error}"})
         return 1
     areas = _Areas()
     gc.collect()
     gc.freeze()
+    spare = _spare(sock, areas)
     _say(sock, {"warm": True})
     while True:
         try:
@@ -50,13 +51,19 @@ def main(fd: int) -> int:
             return 0
         if received is None:
             return 0
-        order, fds = received
-        if order["word"] not in main_module.WORDS:
-            _say(sock, {"key": order["key"], "error": f"there is no word {order['word']!r}"})
-        else:
-            _fork(sock, order, fds, areas)
+        body, fds = received
+        if not _hand_over(spare, body, fds):  # it may have been killed: another one, once
+            spare = _spare(sock, areas)
+            if not _hand_over(spare, body, fds):
+                _say(
+                    sock,
+                    {"key": json.loads(body)["key"], "error": "it cannot be forked: no room for a process"},
+                )
         for each in fds:
             os.close(each)
+        if spare is not None:
+            spare.close()
+        spare = _spare(sock, areas)
 
 
 def _say(sock: socket.socket, message: Mapping[str, object]) -> None:
@@ -64,7 +71,7 @@ def _say(sock: socket.socket, message: Mapping[str, object]) -> None:
         sock.sendall(json.dumps(message).encode("ascii") + b"\n")
 
 
-def _receive(sock: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
+def _receive(sock: socket.socket) -> tuple[bytes, list[int]] | None:
     header, fds, _, _ = socket.recv_fds(sock, HEADER_BYTES, FDS_PER_ORDER)
     if len(header) < HEADER_BYTES:
         return None
@@ -77,35 +84,59 @@ def _receive(sock: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
             return None
         pieces.append(piece)
         left -= len(piece)
-    return json.loads(b"".join(pieces)), fds
+    return b"".join(pieces), fds
 
 
-def _fork(sock: socket.socket, order: dict[str, Any], fds: list[int], areas: _Areas) -> None:
+def _hand_over(spare: socket.socket | None, body: bytes, fds: list[int]) -> bool:
+    """Give an order to the process that waits for one."""
+    if spare is None:
+        return False
+    try:
+        socket.send_fds(spare, [len(body).to_bytes(HEADER_BYTES, "big")], fds)
+        spare.sendall(body)
+    except OSError:
+        return False
+    return True
+
+
+def _spare(sock: socket.socket, areas: _Areas) -> socket.socket | None:
+    """Fork a process ahead of its order, so that a step need not wait for it; it ends when we do."""
+    ours, theirs = socket.socketpair()
     try:
         between = os.fork()
-    except OSError as error:
-        _say(sock, {"key": order["key"], "error": f"cannot fork: {error.strerror}"})
-        return
+    except OSError:
+        ours.close()
+        theirs.close()
+        return None
     if between == 0:
-        status = 1
         try:
             if os.fork() == 0:
-                _live(sock, order, fds, areas)
-            status = 0
-        except OSError as error:
-            _say(sock, {"key": order["key"], "error": f"cannot fork: {error.strerror}"})
-            status = 0
+                ours.close()
+                _wait_for_order(theirs, sock, areas)
         finally:
-            os._exit(status)
-    _, status = os.waitpid(between, 0)
-    if status:
-        _say(sock, {"key": order["key"], "error": "it was killed while it started"})
+            os._exit(0)
+    theirs.close()
+    os.waitpid(between, 0)
+    return ours
+
+
+def _wait_for_order(orders: socket.socket, sock: socket.socket, areas: _Areas) -> None:
+    received = _receive(orders)
+    orders.detach()
+    if received is not None:
+        _live(sock, json.loads(received[0]), received[1], areas)
 
 
 def _live(sock: socket.socket, order: dict[str, Any], fds: list[int], areas: _Areas) -> None:
     """Be the process; never returns."""
+    from broker_runtime.commands import main as commands
+    from broker_runtime.commands import printing
+
     code = 70
     try:
+        if order["word"] not in commands.WORDS:
+            _say(sock, {"key": order["key"], "error": f"there is no word {order['word']!r}"})
+            return
         _become(order, fds, areas)
         _say(sock, {"key": order["key"], "pid": os.getpid(), "ticks": start_ticks(os.getpid())})
         sock.detach()
@@ -113,9 +144,6 @@ def _live(sock: socket.socket, order: dict[str, Any], fds: list[int], areas: _Ar
         os.set_inheritable(LINE_FD, False)
         os.closerange(LINE_FD + 1, FD_MAX)
         gc.enable()
-        from broker_runtime.commands import main as commands
-        from broker_runtime.commands import printing
-
         printing.prepare()
         code = commands.run_command(order["word"], order["arguments"])
     except OSError as error:

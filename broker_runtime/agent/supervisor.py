@@ -7,6 +7,7 @@ import ctypes
 import fcntl
 import os
 import platform
+import resource
 import secrets
 import signal
 import socket
@@ -50,6 +51,8 @@ LOCK: Final = "lock"
 DISK_RETRY_S: Final = 1.0
 PR_SET_CHILD_SUBREAPER: Final = 36
 BACKLOG: Final = 16
+# Two descriptors a process; the usual 1024 would do for few hundred.
+FILES_OPEN: Final = 65_536
 
 
 class Supervisor:
@@ -362,6 +365,9 @@ def supervise(folder: Folder, ready_fd: int) -> int:
     """The whole life of a supervisor, in the run's folder; `ready_fd` is told when it listens."""
     os.umask(0o077)
     os.chdir(folder.path)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES_OPEN if most == resource.RLIM_INFINITY else min(most, FILES_OPEN)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
     def ready() -> None:

@@ -119,16 +119,18 @@ def soak(options: Options) -> list[str]:
 
 
 def _course(options: Options, part: Part) -> float:
-    """How long a controller needs that nobody kills."""
+    """How long a controller needs that nobody kills, once the hosts have the bundle."""
     panda = _panda(options, part, "unhurt")
-    took = timed()
+    course_s = 0.0
     try:
-        ended = panda("deploy", "topo.txt", *panda.inventory, "--yes")
-        course_s = took()
-        stopped = panda("stop")
+        for _ in range(2):
+            took = timed()
+            ended = panda("deploy", "topo.txt", *panda.inventory, "--yes")
+            course_s = took()
+            stopped = panda("stop")
+            assert (ended.code, stopped.code) == (0, 0), f"{ended.err} {stopped.err}"
     finally:
         panda.close()
-    assert (ended.code, stopped.code) == (0, 0), f"{ended.err} {stopped.err}"
     return course_s - FIRST_POINT_S
 
 

@@ -143,7 +143,7 @@ def _one_hangs_on_the_way(panda: Panda, part: Part) -> list[str]:
 
 
 def _absent(out: str) -> list[str]:
-    return [host["name"] for host in json.loads(out)["hosts"] if host["why"]] if out else []
+    return [name for name, host in json.loads(out)["hosts"].items() if host["why"]] if out else []
 
 
 def _ended(entries: list[Entry]) -> bool:

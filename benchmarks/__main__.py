@@ -18,7 +18,17 @@ def broker(argv: Sequence[str]) -> int:
     return main(argv)
 
 
-BENCHMARKS: dict[str, Callable[[Sequence[str]], int]] = {"matching": matching, "broker": broker}
+def deploy(argv: Sequence[str]) -> int:
+    from benchmarks.deploy import main
+
+    return main(argv)
+
+
+BENCHMARKS: dict[str, Callable[[Sequence[str]], int]] = {
+    "matching": matching,
+    "broker": broker,
+    "deploy": deploy,
+}
 
 
 def main(argv: Sequence[str]) -> int:

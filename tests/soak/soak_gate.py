@@ -290,11 +290,19 @@ def _opened(
         wrong += [f"GO was given although {text}" for text in lacking]
     for a, b in case.links:
         for here, there in ((a, b), (b, a)):
-            log = process_log(folder, part, part.hosts[here], f"B{here}")
-            ups = [entry for entry in log if entry["kind"] == "link_up" and entry["peer"] == f"B{there}"]
-            if not any(entry["t"] <= at for entry in ups):
+            if not _saw_link(case, part, folder, here, there, at):
                 wrong.append(f"GO was given before B{here} logged its link with B{there}")
     return wrong + _known(case, mischief, at)
+
+
+def _saw_link(case: Case, part: Part, folder: Path, here: int, there: int, at: float) -> bool:
+    """Whether a broker itself has written so; one that was killed did not get to write all of its log."""
+    log = process_log(folder, part, part.hosts[here], f"B{here}")
+    if any(entry["kind"] == "link_up" and entry["peer"] == f"B{there}" and entry["t"] <= at for entry in log):
+        return True
+    said = folder / "hosts" / part.hosts[here].address / "processes" / f"B{here}" / "stderr"
+    killed = case.kind == "crash" and here == case.victim
+    return killed and said.is_file() and f"link with B{there} is up" in said.read_text()
 
 
 def _known(case: Case, mischief: Mischief, at: float) -> list[str]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from panda.deploy.session import AgentSession
     from panda.experiment.closing import Closed
     from panda.experiment.folder import RunFolder
+    from panda.hosts.host import Host
     from panda.plan.model import Plan
 
 
@@ -75,6 +76,9 @@ def collect(
 
 def clean(
     wanted: ground.RunArgument = "",
+    bundles: Annotated[
+        bool, typer.Option("--bundles", help="Also the runtime that was brought there.")
+    ] = False,
     force: ground.ForceOption = False,
     yes: ground.YesOption = False,
     runs: ground.RunsOption = ground.RUNS,
@@ -92,7 +96,37 @@ def clean(
         if not ground.confirmed(f"Remove {folder.id} from {len(plan.hosts)} hosts, logs and all?", yes):
             raise typer.Exit(Exit.REFUSED)
         closed = wind_up_run(folder, plan, fetch=False, clean=True, force=force)
+        if bundles:
+            _remove_bundles(plan)
     report(folder, closed, as_json)
+
+
+def _remove_bundles(plan: Plan) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from panda.deploy.crew import AT_ONCE, HostsFailed
+    from panda.hosts.bundle import remove
+    from panda.hosts.keys import KnownHosts
+    from panda.hosts.remote import HostError, connect
+
+    keys = KnownHosts()
+
+    def take_off(host: Host) -> HostError | None:
+        try:
+            remote = connect(host, keys)
+            try:
+                if remove(remote):
+                    printing.note(f"{host.name}: a bundle stays, something still runs from it")
+            finally:
+                remote.close()
+        except HostError as error:
+            return error
+        return None
+
+    with ThreadPoolExecutor(min(AT_ONCE, max(1, len(plan.hosts)))) as pool:
+        failures = [found for found in pool.map(take_off, plan.hosts) if found is not None]
+    if failures:
+        raise HostsFailed(failures)
 
 
 def wind_up_run(folder: RunFolder, plan: Plan, *, fetch: bool, clean: bool, force: bool) -> list[Closed]:

@@ -115,6 +115,13 @@ def rollback(remote: Remote) -> Installed:
     return Installed(found["folder"], found["python"], 0, found["root"])
 
 
+def remove(remote: Remote) -> bool:
+    """Takes every bundle off the host that nothing runs from; whether one had to stay."""
+    if isinstance(remote, LocalRemote):
+        return False
+    return bool(_ask(remote, "remove", "", timeout_s=UNPACK_TIMEOUT_S)["there"])
+
+
 def agent_command(host: Host, installed: Installed, run: str, *, start: bool = True) -> list[str]:
     """The relay's command line. The supervisor that it starts finds the runtime by the same PYTHONPATH."""
     environment = [f"PYTHONPATH={installed.folder}", f"PANDA_PYTHON={installed.python}"]

@@ -34,6 +34,8 @@ def main(argv: list[str]) -> None:
         there = look(bundles, digest)
     elif verb == "unpack":
         there = unpack(bundles, digest, bundles / rest[0], rest[1])
+    elif verb == "remove":
+        there = remove(root)
     else:
         there, digest = True, rollback(bundles)
     answer = {"there": there, "folder": str(bundles / digest), "root": str(root), "tag": tag()}
@@ -149,6 +151,24 @@ def prune(bundles: Path) -> None:
                 shutil.rmtree(str(path), ignore_errors=True)
             else:
                 path.unlink()
+
+
+def remove(root: Path) -> bool:
+    """Takes away every bundle that nothing runs from, and the folder itself if it is empty then."""
+    bundles = root / "bundles"
+    kept = in_use(bundles)
+    if bundles.is_dir() and not bundles.is_symlink():
+        for path in bundles.iterdir():
+            if DIGEST.fullmatch(path.name) and path.name not in kept:
+                shutil.rmtree(str(path))
+        if not kept:
+            for name in ("current", "history"):
+                with contextlib.suppress(FileNotFoundError):
+                    (bundles / name).unlink()
+    for folder in (bundles, root / "runs", root):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+    return bool(kept)
 
 
 def in_use(bundles: Path) -> set[str]:

@@ -205,3 +205,13 @@ def test_policy_stop_ends_the_run_when_a_process_dies_by_itself(panda: Panda, be
     assert ended.code == 1, ended.err
     assert "BrokerB" in ended.err
     assert left_behind(bed) == {}
+
+
+def test_clean_with_bundles_leaves_a_host_as_it_was_found(panda: Panda, bed: Bed) -> None:
+    topology = panda.topology("0 ADD A {3} startbroker.sh -p 10000 -i A\n1 REMOVE A {3}\n")
+    assert panda("run", topology, *panda.inventory).code == 0
+    home = bed.hosts[3].run_inside(["ls", "-A", "/home/panda"]).stdout.split()
+    assert ".panda" in home
+    ended = panda("clean", "--bundles", "--yes")
+    assert ended.code == 0, ended.err
+    assert ".panda" not in bed.hosts[3].run_inside(["ls", "-A", "/home/panda"]).stdout.split()

@@ -47,6 +47,13 @@ class Conductor:
         for step in spec.steps:
             self.schedule.add(step)
 
+    def grow(self, spec: Spec) -> None:
+        """The spec has more processes than before."""
+        self.spec = spec
+        for id_, process in spec.processes.items():
+            if id_ not in self.lives:
+                self.lives[id_] = Life(process)
+
     def start(self, now: Moment) -> None:
         self.state = STARTED
         self.ledger.write(now, "phase", number=1)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from broker_runtime.agent.conductor import EMPTY, ENDED, GOING, LOADED, STARTED, STOPPED, Conductor
 from broker_runtime.agent.effects import Answer, Effect, Keep, Leave, Ledger, Moment
 from broker_runtime.agent.protocol import STEERING, Code, RequestRefused, answer, refusal
-from broker_runtime.agent.spec import GRACE_MAX_S, STEPS_MAX, parse_spec, parse_step
+from broker_runtime.agent.spec import GRACE_MAX_S, STEPS_MAX, parse_process, parse_spec, parse_step
 
 SESSIONS_MAX: Final = 16
 CONTROLLER_LENGTH_MAX: Final = 200
@@ -175,8 +175,10 @@ class Core:
 
     def _step(self, session: Session, id_: int, message: Mapping[str, Any], now: Moment) -> None:
         self.conductor.require(LOADED, STARTED, GOING, ENDED)
-        assert self.conductor.spec is not None
-        step = parse_step(message.get("step"), self.conductor.spec.processes)
+        spec, brought = self.conductor.spec, message.get("process")
+        assert spec is not None
+        grown = spec if brought is None else spec.with_process(parse_process(brought))
+        step = parse_step(message.get("step"), grown.processes)
         if step.at_s is None:
             self.conductor.require(STARTED, GOING, ENDED)
         there = self.conductor.schedule.items.get((step.number, False))
@@ -185,6 +187,9 @@ class Core:
         if there is None:
             if len(self.conductor.schedule.items) >= STEPS_MAX:
                 raise RequestRefused(Code.TOO_LARGE, f"there are {STEPS_MAX} steps already")
+            if grown is not spec:
+                self.ledger.add(Keep(grown.fields()))
+                self.conductor.grow(grown)
             self.conductor.add_step(step, now)
         self._answer_when_durable(session, id_, {})
 

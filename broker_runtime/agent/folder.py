@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import stat
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ FILES_MAX: Final = 50_000
 DEPTH_MAX: Final = 8
 LINES_MAX: Final = 10_000
 TAIL_BYTES_MAX: Final = 1 << 20
+COMPRESSION: Final = 1
 PATH_LENGTH_MAX: Final = 4_096
 SPEC_BYTES_MAX: Final = 64 << 20
 READABLE: Final = frozenset(("journal.jsonl", "agent.log"))
@@ -94,7 +96,9 @@ class Folder:
                     _note(folder / entry.name, inner, found)
         return found
 
-    def read(self, path: object, offset: object, length: object) -> dict[str, object]:
+    def read(
+        self, path: object, offset: object, length: object, *, compressed: bool = False
+    ) -> dict[str, object]:
         if not isinstance(path, str) or not 0 < len(path) <= PATH_LENGTH_MAX:
             raise RequestRefused(Code.BAD_REQUEST, "path is no path")
         if not _whole(offset) or not _whole(length):
@@ -109,7 +113,9 @@ class Folder:
             raise RequestRefused(Code.NO_FILE, f"{path[:200]!r} is no file of the run")
         with self._opened(parts) as fd:
             data = os.pread(fd, length, offset)
-            return {"data": base64.b64encode(data).decode("ascii"), "size": os.fstat(fd).st_size}
+            sent = zlib.compress(data, COMPRESSION) if compressed else data
+            told: dict[str, object] = {"data": base64.b64encode(sent).decode("ascii")}
+            return {**told, "size": os.fstat(fd).st_size, "compressed": compressed}
 
     def tail(self, process: str, stream: object, lines: object) -> str:
         if not isinstance(stream, str) or stream not in STREAMS:

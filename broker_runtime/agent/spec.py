@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from broker_runtime.agent.protocol import (
@@ -46,6 +46,10 @@ class Process:
     speaks: str = ""
     grace_s: float = GRACE_S
 
+    def fields(self) -> dict[str, object]:
+        told = {name: getattr(self, name) for name in self.__slots__}
+        return {**told, "arguments": list(self.arguments), "environment": dict(self.environment)}
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -76,6 +80,28 @@ class Spec:
     stop_at_s: float | None
     processes: Mapping[str, Process]
     steps: tuple[Step, ...]
+
+    def with_process(self, process: Process) -> Spec:
+        """The spec with one more process; RequestRefused if there is another one of that name."""
+        there = self.processes.get(process.id)
+        if there == process:
+            return self
+        if there is not None:
+            raise RequestRefused(Code.BAD_REQUEST, f"there is another process {process.id}")
+        if len(self.processes) >= PROCESSES_MAX:
+            raise RequestRefused(Code.TOO_LARGE, f"there are {PROCESSES_MAX} processes already")
+        return replace(self, processes={**self.processes, process.id: process})
+
+    def fields(self) -> dict[str, object]:
+        """As it was loaded, secrets and all: for the file that only a takeover reads."""
+        return {
+            "run": self.run,
+            "digest": self.digest,
+            "policy": self.policy,
+            "stop_at_s": self.stop_at_s,
+            "processes": [process.fields() for process in self.processes.values()],
+            "steps": [step.fields() for step in self.steps],
+        }
 
 
 class _Fields:
@@ -176,6 +202,13 @@ def parse_spec(raw: object) -> Spec:
     )
     _refuse(problems)
     return spec
+
+
+def parse_process(raw: object) -> Process:
+    problems: list[str] = []
+    process = _process(_Fields(raw, "process", problems))
+    _refuse(problems)
+    return process
 
 
 def parse_step(raw: object, processes: Mapping[str, Process]) -> Step:

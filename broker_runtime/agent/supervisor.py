@@ -175,7 +175,8 @@ class Supervisor:
         return {"files": self._folder.files()}
 
     def _read(self, connection: Connection, message: Mapping[str, Any], received: float) -> dict[str, object]:
-        return self._folder.read(message.get("path"), message.get("offset", 0), message.get("length"))
+        path, offset, length = message.get("path"), message.get("offset", 0), message.get("length")
+        return self._folder.read(path, offset, length, compressed=message.get("compressed") is True)
 
     def _tail(self, connection: Connection, message: Mapping[str, Any], received: float) -> dict[str, object]:
         process = message.get("process")

@@ -168,7 +168,7 @@ def _ordered(
     topology = ground.read(path, variables)
     folder = RunFolder.create(runs, name or topology.name, time.time())
     try:
-        hosts = ground.hosts_of(topology, inventory, folder.local if local else None)
+        hosts = ground.hosts_of(topology, inventory, folder.local if local else None, take=True)
         plan = plan_of_topology(
             topology,
             hosts,

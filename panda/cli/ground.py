@@ -53,6 +53,7 @@ def failing() -> Iterator[None]:
     from panda.deploy.crew import HeldByAnother, HostsFailed
     from panda.experiment.folder import Locked, RunRefused
     from panda.hosts.bundle import BundleRefused
+    from panda.hosts.loopback import NoNetwork
     from panda.hosts.remote import HostError
     from panda.hosts.sources.refusal import SourceRefused
     from panda.topology.problems import TopologyRefused
@@ -63,7 +64,7 @@ def failing() -> Iterator[None]:
         for problem in refused.problems:
             printing.note(str(problem))
         raise typer.Exit(Exit.REFUSED) from None
-    except (RunRefused, BundleRefused) as refused:
+    except (RunRefused, BundleRefused, NoNetwork) as refused:
         printing.problem(str(refused))
         raise typer.Exit(Exit.REFUSED) from None
     except Locked as locked:
@@ -103,13 +104,24 @@ def read_variables(given: list[str] | None) -> dict[str, object]:
         raise typer.BadParameter(str(error), param_hint="-D") from None
 
 
-def hosts_of(topology: Topology, inventory: Path | None, local: Path | None) -> dict[str, Host]:
-    """Who stands for each host of the topology; with `local`, folders on this machine."""
+def hosts_of(
+    topology: Topology, inventory: Path | None, local: Path | None, *, take: bool = False
+) -> dict[str, Host]:
+    """Who stands for each host of the topology; with `local`, folders on this machine.
+
+    To take the local ones is to keep other runs off their addresses.
+    """
+    from panda.hosts.loopback import FIRST, take_network
     from panda.hosts.sources.reading import open_source
-    from panda.hosts.sources.resolution import local_hosts, resolve
+    from panda.hosts.sources.resolution import local_hosts, local_part, resolve
 
     if local is not None:
-        return local_hosts(topology.hosts, local.absolute())
+        order = {name: number for number, name in enumerate(topology.hosts)}
+        listen = [each.listen for each in topology.processes if each.listen and each.listen.host in order]
+        network = (
+            take_network((local_part(order[each.host]), each.port) for each in listen) if take else FIRST
+        )
+        return local_hosts(topology.hosts, local.absolute(), network)
     source = open_source(inventory) if inventory is not None else None
     return {host.name: host for host in resolve(topology.hosts, source)}
 

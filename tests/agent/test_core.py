@@ -410,13 +410,49 @@ def test_steps_added_later_survive_a_crash() -> None:
     assert End("A", 0.0, True) in other.orders
 
 
+def test_a_step_may_bring_its_process_and_both_survive_a_crash() -> None:
+    stage = Stage()
+    stage.begin([command("A")], [step(1, 0.0, "add", "A")])
+    late = command("B", environment={"PANDA_TOKEN": "hush"})
+    for _ in range(2):
+        assert "ok" in stage.ask(1, "step", step=step(7, 5.0, "add", "B"), process=late)
+    other = stage.crash({"A"})
+    other.until(5.0)
+    (spawned,) = [order.process for order in other.spawns() if order.process.id == "B"]
+    assert spawned.environment == {"PANDA_TOKEN": "hush"}
+    assert not any("hush" in str(entry) for entry in other.entries)
+
+
+def test_a_step_cannot_bring_another_process_of_a_name_that_is_taken() -> None:
+    stage = Stage()
+    stage.begin([command("A")], [step(1, 0.0, "add", "A")])
+    other = command("A", arguments=["something", "else"])
+    refused = stage.ask(1, "step", step=step(7, 5.0, "add", "A"), process=other)
+    assert refused["error"]["code"] == "BAD_REQUEST"
+    assert "step" not in [entry["kind"] for entry in stage.entries]
+
+
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.just("A"),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
     max_leaves=6,
 )
 field_names = st.sampled_from(
-    ["controller", "mode", "epoch", "force", "spec", "t0", "step", "grace_s", "since", "id", "do", "path"]
+    [
+        "controller",
+        "mode",
+        "epoch",
+        "force",
+        "spec",
+        "t0",
+        "step",
+        "grace_s",
+        "since",
+        "id",
+        "do",
+        "path",
+        "process",
+    ]
 )
 requests = st.builds(
     lambda do, id_, fields: {"id": id_, "do": do, **fields},

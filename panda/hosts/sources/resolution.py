@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from panda.hosts.host import Host
+from panda.hosts.loopback import FIRST
 from panda.hosts.sources.entry import HOSTS_MAX, Entry, name_problem
 from panda.hosts.sources.refusal import Problem, SourceRefused, shown
 from panda.hosts.sources.ssh_config import SshConfig
 
 LOCAL_HOSTS_MAX = 65_000
-LOCAL_NETWORK = "127.77"
 _HOSTS_PER_OCTET = 254
 NEAREST_AMONG_MAX = 5_000
 
@@ -95,7 +95,13 @@ def resolve(names: Iterable[str], source: Hosts | None = None) -> list[Host]:
     return hosts
 
 
-def local_hosts(names: Iterable[str], folder: Path) -> dict[str, Host]:
+def local_part(number: int) -> str:
+    """The last two numbers of the address of the n-th local host, from 0."""
+    high, low = divmod(number, _HOSTS_PER_OCTET)
+    return f"{high}.{low + 1}"
+
+
+def local_hosts(names: Iterable[str], folder: Path, network: int = FIRST) -> dict[str, Host]:
     """Every host of a topology on this machine: a loopback address and a folder of its own, by order."""
     hosts: dict[str, Host] = {}
     for number, name in enumerate(dict.fromkeys(names)):
@@ -103,10 +109,9 @@ def local_hosts(names: Iterable[str], folder: Path) -> dict[str, Host]:
             raise SourceRefused([Problem(f"more than {LOCAL_HOSTS_MAX} hosts on one machine")])
         if why := name_problem(name):
             raise SourceRefused([Problem(why)])
-        high, low = divmod(number, _HOSTS_PER_OCTET)
         # A name with characters that a path should not have gets a folder by number: `@` is in no name.
         place = name if _FOLDER.fullmatch(name) else f"@{number + 1}"
         hosts[name] = Host(
-            name, address=f"{LOCAL_NETWORK}.{high}.{low + 1}", root=str(folder / place), local=True
+            name, address=f"127.{network}.{local_part(number)}", root=str(folder / place), local=True
         )
     return hosts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +22,8 @@ class LogWriter:
     def __init__(self, path: Path | None, process: str, run: str = "", stream: TextIO | None = None) -> None:
         self._file = path.open("ab", buffering=0) if path else None
         self._stream = stream
-        self._common = {"host": socket.gethostname(), "run": run, "proc": process}
+        host = os.environ.get("PANDA_HOST") or socket.gethostname()
+        self._common = {"host": host, "run": run, "proc": process}
         self._lines: list[bytes] = []
         self._bytes = 0
         self._encode = msgspec.json.Encoder().encode

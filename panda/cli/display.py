@@ -97,8 +97,8 @@ class Display:
             said = f"waiting for {lacking[0].what}" if lacking and coordinator.t0 is None else ""
             self._update("phase 1", ready + links, len(first) + len(plan.gate_links), said)
             if coordinator.t0 is not None:
-                done = sum(step.actual is not None for step in view.steps.values())
-                self._update("phase 2", done, max(done, len(plan.steps)), "")
+                done = sum(step.actual is not None for step in view.timed_steps)
+                self._update("phase 2", done, sum(step.at_s > 0 for step in plan.steps), "")
 
     def _say(self, text: str) -> None:
         if self._progress is not None:

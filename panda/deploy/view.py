@@ -24,6 +24,7 @@ class Stage(StrEnum):
     FAILED = "failed"
 
 
+ENDING = ("remove", "kill", "restart")
 LIVING = (Stage.STARTING, Stage.READY, Stage.PAUSED)
 
 
@@ -37,6 +38,7 @@ class ProcessView:
     ended: str = ""  # exit code or signal, in words
     last: str = ""  # last lines of what it said
     starts: int = 0
+    leaving: bool = False  # it was asked to end
 
 
 @dataclass(slots=True)
@@ -99,7 +101,11 @@ class RunView:
         elif kind == "trouble":
             known.troubles.append(str(event.get("text", "")))
         elif kind in ("intent", "done"):
-            self._take_step(host, kind, event)
+            if not event.get("lease"):  # else it is the end of a step that is known
+                self._take_step(host, kind, event)
+            if event.get("action") == "stop":
+                for each in self.processes.values():
+                    each.leaving = each.leaving or each.planned.host == host
         elif kind in ("fault", "healed"):
             self._take_fault(known, kind, event)
         return True
@@ -112,6 +118,7 @@ class RunView:
             process.links.clear()
             process.ended = process.last = ""
             process.starts += 1
+            process.leaving = False
         elif kind == "ready":
             process.stage = Stage.READY
             process.was_ready = True
@@ -121,11 +128,14 @@ class RunView:
             process.links.clear()
             process.ended = _ended(event)
             process.last = str(event.get("last", ""))
-            process.stage = _stage_at_exit(process.planned, event)
+            process.stage = _stage_at_exit(process, event)
+        elif kind == "intent" and event.get("action") in ENDING and not event.get("lease"):
+            process.leaving = True
         elif kind == "done" and not event.get("error"):
-            if event.get("action") == "pause" and process.stage is Stage.READY:
+            paused = event.get("action") == "pause" and not event.get("lease")
+            if paused and process.stage is Stage.READY:
                 process.stage = Stage.PAUSED
-            elif event.get("action") == "resume" and process.stage is Stage.PAUSED:
+            elif event.get("action") in ("pause", "resume") and process.stage is Stage.PAUSED:
                 process.stage = Stage.READY
 
     def _take_step(self, host: str, kind: str, event: Mapping[str, Any]) -> None:
@@ -154,7 +164,8 @@ class RunView:
 
     @property
     def living(self) -> list[ProcessView]:
-        return [each for each in self.processes.values() if each.stage in LIVING]
+        """Those that run and have not been asked to end."""
+        return [each for each in self.processes.values() if each.stage in LIVING and not each.leaving]
 
     @property
     def failed(self) -> list[ProcessView]:
@@ -188,12 +199,11 @@ def _ended(event: Mapping[str, Any]) -> str:
     return exit_words(event.get("code"), event.get("signal"))
 
 
-def _stage_at_exit(planned: PlannedProcess, event: Mapping[str, Any]) -> Stage:
-    if event.get("expected"):
-        return Stage.REMOVED
-    if event.get("code") == 0 and not event.get("signal") and not planned.is_broker:
+def _stage_at_exit(process: ProcessView, event: Mapping[str, Any]) -> Stage:
+    well = event.get("code") == 0 and not event.get("signal") and not process.planned.is_broker
+    if well and not process.leaving:
         return Stage.ENDED
-    return Stage.FAILED
+    return Stage.REMOVED if event.get("expected") else Stage.FAILED
 
 
 @dataclass(frozen=True, slots=True)

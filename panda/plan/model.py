@@ -133,7 +133,7 @@ class Plan:
         text = json.dumps(public, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()
         for process in public["processes"]:
-            process["environment"] = dict(self.environment)
+            process["environment"] = {**self.environment, "PANDA_HOST": host}
         return {**public, "digest": digest}
 
 

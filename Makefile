@@ -9,6 +9,7 @@ BENCH ?=
 SEEDS ?= 20000
 CASES ?= 200000
 N ?= 4
+SOAK ?=
 
 # What tests and people need beside Python: real sshd hosts in namespaces, and the programs to look into them.
 PACKAGES := openssh-server openssh-client iproute2 util-linux procps sudo
@@ -17,7 +18,7 @@ PROGRAMS := /usr/sbin/sshd ssh ip unshare nsenter setpriv ps sudo
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: help setup packages demo test testbed lint typecheck format bench bench-matching bench-broker sim mutants fuzz clean
+.PHONY: help setup packages demo test testbed lint typecheck format bench bench-matching bench-broker bench-deploy soak sim mutants fuzz clean
 
 help: ## show this list
 	@echo 'usage: make <target>'
@@ -80,6 +81,12 @@ bench-matching: setup ## the matching engines against each other
 
 bench-broker: setup ## brokers on loopback
 	$(BIN)/python -m benchmarks broker
+
+bench-deploy: setup packages ## deploying 100 brokers against a playbook that does the same
+	$(BIN)/python -m benchmarks deploy
+
+soak: setup packages ## the long runs of deployments on real hosts, or one: make soak SOAK=gate
+	$(BIN)/python -m tests.soak $(SOAK)
 
 sim: setup ## simulate SEEDS executions under faults (default 20000)
 	$(BIN)/python -m broker_runtime.sim run --seeds $(SEEDS)

@@ -9,6 +9,7 @@ from panda.hosts.config import Target
 from panda.hosts.host import Host
 from panda.hosts.remote import HostError, LoginRefused, Unreachable
 
+NOTHING_TO_TRY = "No authentication methods available"  # paramiko has no class of its own for it
 FOREIGN = (paramiko.SSHException, OSError, EOFError, ValueError)
 
 
@@ -25,6 +26,12 @@ def mapped(host: Host, target: Target, error: BaseException) -> HostError:
                 host.name,
                 f"{target.user}@{target.address} accepts none of our keys",
                 f"tried {tried}; put a public key into its ~/.ssh/authorized_keys, or name user and key",
+            )
+        case paramiko.SSHException() if str(error) == NOTHING_TO_TRY:
+            return LoginRefused(
+                host.name,
+                f"there is no key to show to {target.user}@{target.address}",
+                "name one in the inventory or in ssh_config, or add one to ssh-agent",
             )
         case paramiko.ChannelException():
             return Unreachable(host.name, f"{place} cannot be reached from its jump host: {error.text}")

@@ -192,7 +192,11 @@ class Way:
             )
             connection.client.set_missing_host_key_policy(Policy(self._host, target.known_as, self._keys))
             guard.kinds = self._keys.kinds(target.known_as)
-            connection.open()
+            try:
+                connection.open()
+            except BaseException:
+                connection.client.close()  # also what it opened to the agent
+                raise
             held: list[Closes] = [connection, *([self._via] if self._via is not None else [])]
             assert guard.transport is not None
             guard.keep = True

@@ -215,3 +215,36 @@ def test_clean_with_bundles_leaves_a_host_as_it_was_found(panda: Panda, bed: Bed
     ended = panda("clean", "--bundles", "--yes")
     assert ended.code == 0, ended.err
     assert ".panda" not in bed.hosts[3].run_inside(["ls", "-A", "/home/panda"]).stdout.split()
+
+
+def test_a_lost_connection_is_made_again_and_the_run_does_not_notice(panda: Panda, bed: Bed) -> None:
+    topology = panda.topology(DIALECTS["options"] + CLIENTS, count=400)
+    process = panda.start("run", topology, *panda.inventory, "--json")
+    wait_until(lambda: (panda.folder / "runs").is_dir() and _went(panda), "GO was given")
+    relays = [line for line in ours(bed.hosts[1]) if "broker_runtime.agent relay" in line]
+    assert relays
+    for line in relays:
+        bed.hosts[1].run_inside(["kill", "-KILL", line.split()[0]])
+    ended = panda.end(process)
+    assert ended.code == 0, ended.err
+    assert ended.data["summary"]["delivered"] == {"S0": 400}
+    told = [entry["about"] for entry in panda.journal() if entry["kind"] == "told"]
+    assert told.index("lost") < told.index("back")
+    assert left_behind(bed) == {}
+
+
+def test_a_token_reaches_every_process_and_no_list_log_or_error(panda: Panda, bed: Bed) -> None:
+    secret = "hush-hush-4711-nobody-sees-it"
+    topology = panda.topology(DIALECTS["options"] + CLIENTS.replace("--count {count}", "--duration 300"))
+    ended = panda("deploy", topology, *panda.inventory, "--yes", "--detach", PANDA_TOKEN=secret)
+    assert ended.code == 5, ended.err
+    wait_until(lambda: _stage(panda, "P0") == "ready", "P0 is let in by its broker")
+    said = ended.out + ended.err + panda("status").out + panda("logs", "--stream", "log").out
+    for host in bed.hosts:
+        said += host.run_inside(["ps", "-eo", "args="]).stdout
+        script = "cat /home/panda/.panda/runs/*/*.log /home/panda/.panda/runs/*/journal.jsonl"
+        said += host.run_inside(["sh", "-c", f"{script} 2>/dev/null || true"]).stdout
+    assert panda("stop").code == 0
+    home = [path for path in panda.folder.rglob("*") if path.is_file() and secret in path.read_text()]
+    assert home == []
+    assert secret not in said

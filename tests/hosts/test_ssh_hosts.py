@@ -308,6 +308,28 @@ def test_the_bundle_is_sent_once_and_a_broker_starts_from_it(bed: Bed, there: Re
     assert agent_command(bed.hosts[0].host, first, "r1")[-4:] == ["--root", first.root, "--run", "r1"]
 
 
+def test_a_key_that_an_agent_holds_opens_the_door(
+    bed: Bed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = bed.hosts[0].host
+    without_key = Host(place.name, place.address, place.port, place.user)
+    address = tmp_path / "agent"
+    with subprocess.Popen(["ssh-agent", "-D", "-a", str(address)], stdout=subprocess.DEVNULL) as agent:
+        try:
+            monkeypatch.setenv("SSH_AUTH_SOCK", str(address))
+            end = time.monotonic() + 10
+            while subprocess.run(["ssh-add", "-l"], capture_output=True, check=False).returncode == 2:
+                assert time.monotonic() < end
+            with pytest.raises(LoginRefused):
+                connect(without_key, bed.keys())
+            subprocess.run(["ssh-add", str(bed.hosts[0].key_file)], capture_output=True, check=True)
+            remote = connect(without_key, bed.keys())
+            assert remote.run(["whoami"]).stdout == b"panda\n"
+            remote.close()
+        finally:
+            agent.terminate()
+
+
 def wait_for_listener(address: str, port: int, broker: object) -> None:
     end = time.monotonic() + 20
     while time.monotonic() < end:

@@ -45,11 +45,16 @@ class Core:
         self.sessions[session] = Session(session)
         return True
 
-    def closed(self, number: int, now: Moment) -> list[Effect]:
-        session = self.sessions.pop(number, None)
-        if session is not None and self.holder is session:
+    def hung_up(self, number: int, now: Moment) -> list[Effect]:
+        """It asks for nothing more: another may steer, also while its last request is under way."""
+        if self.holder is not None and self.holder is self.sessions.get(number):
             self._release(now)
         return self._out(now)
+
+    def closed(self, number: int, now: Moment) -> list[Effect]:
+        effects = self.hung_up(number, now)
+        self.sessions.pop(number, None)
+        return effects
 
     def _release(self, now: Moment) -> None:
         assert self.holder is not None

@@ -34,10 +34,13 @@ class Connection:
         self._since = 0
         self._draining = asyncio.Lock()
 
-    async def serve(self, handle: Handler) -> None:
-        """Until the other end closes or misbehaves; a request is taken when the one before is answered."""
+    async def serve(self, handle: Handler, hung_up: Callable[[], None]) -> None:
+        """Until the other end closes or misbehaves; a request is taken when the one before is answered.
+
+        `hung_up` is called at once when nothing more is to come, for the last answer may take its time.
+        """
         waiting: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue(REQUESTS_WAITING_MAX)
-        reading = asyncio.create_task(self._read(waiting))
+        reading = asyncio.create_task(self._read(waiting, hung_up))
         impatient = asyncio.get_running_loop().call_later(HELLO_WITHIN_S, self._give_up_unless_greeted)
         try:
             while (message := await waiting.get()) is not None:
@@ -50,12 +53,14 @@ class Connection:
             reading.cancel()
             await self.close()
 
-    async def _read(self, waiting: asyncio.Queue[dict[str, Any] | None]) -> None:
+    async def _read(self, waiting: asyncio.Queue[dict[str, Any] | None], hung_up: Callable[[], None]) -> None:
         frames = FrameReader()
         try:
             while data := await self._reader.read(READ_BYTES):
                 for message in frames.feed(data):
                     await waiting.put(message)
+            if waiting.empty():
+                hung_up()
         except BadFrame as bad:
             self.send(refusal(None, Code.BAD_REQUEST, str(bad)))
         except OSError:

@@ -138,8 +138,12 @@ class Supervisor:
             await connection.close()
             return
         self._connections[connection.number] = connection
+
+        def hung_up() -> None:
+            self._perform(self._core.hung_up(connection.number, self.now()))
+
         try:
-            await connection.serve(self._handle)
+            await connection.serve(self._handle, hung_up)
         finally:
             del self._connections[connection.number]
             self._perform(self._core.closed(connection.number, self.now()))

@@ -273,6 +273,25 @@ def test_a_process_that_ignores_the_request_to_end_is_killed_after_its_grace(hos
     controller.ask("stop")
 
 
+def test_a_controller_that_dies_while_it_stops_a_run_leaves_it_to_the_next(host: Host) -> None:
+    first = host.connect()
+    first.steer()
+    code = (
+        "import signal, time; signal.signal(15, signal.SIG_IGN); open('deaf', 'w').close(); time.sleep(600)"
+    )
+    process = command("A", arguments=[sys.executable, "-c", code], grace_s=30.0)
+    first.run(spec_of([process], adds([process])))
+    until((host.folder() / "processes/A/deaf").exists)
+    first.send(encode(request(99, "stop", {})))
+    first.wait_for("intent", action="stop")
+    first.popen.kill()
+    second = host.connect()
+    assert second.ask("hello", mode="watch")["state"] == "stopping"
+    until(lambda: not host.journal()[-1].get("present", True))
+    assert second.steer()["state"] == "stopping"
+    second.ask("stop", grace_s=0.0)
+
+
 def test_a_paused_process_is_stopped_and_goes_on_and_can_be_ended(host: Host) -> None:
     controller = host.connect()
     controller.steer()

@@ -35,6 +35,15 @@ def test_the_lock_is_free_again_when_its_session_closes_and_the_epoch_goes_on() 
     assert [entry["present"] for entry in stage.of("controller")] == [True, False, True]
 
 
+def test_who_hangs_up_while_it_stops_the_run_no_longer_holds_the_lock() -> None:
+    stage = Stage()
+    stage.begin([command("A")], [step(1, 0.0, "add", "A")])
+    stage.start_all()
+    stage.take(stage.core.request(1, {"id": 9, "do": "stop"}, stage.now))
+    stage.take(stage.core.hung_up(1, stage.now))
+    assert stage.steer(2)["ok"]["state"] == "stopping"
+
+
 def test_who_watches_may_look_and_change_nothing() -> None:
     stage = Stage()
     stage.core.opened(1)

@@ -112,6 +112,7 @@ class Controller:
         sessions, failures = self.crew.reach_all(
             self.plan.hosts, self, steer=True, force=force, note=self._watcher.note
         )
+        failures += [_gone(session.host) for session in sessions.values() if self._has_forgotten(session)]
         if failures:
             for session in sessions.values():
                 self._let_go(session)
@@ -226,6 +227,10 @@ class Controller:
             except HostError as error:
                 self._watcher.note(host, error.reason)
                 continue
+            if self._has_forgotten(session):
+                self._let_go(session)
+                self._watcher.note(host, _gone(host).reason)
+                continue
             if self._closed.is_set():
                 session.close()
                 return
@@ -253,6 +258,10 @@ class Controller:
                 session.host, at=offset.at, offset_s=offset.offset_s, error_s=offset.error_s
             )
 
+    def _has_forgotten(self, session: AgentSession) -> bool:
+        """Whether the agent is a new one, although the host had its part: it would start everything again."""
+        return self.view.hosts[session.host].loaded and session.hello.get("state") == "empty"
+
     def _let_go(self, session: AgentSession) -> None:
         """Leave an agent as it was found: one that had nothing to do yet goes away again."""
         try:
@@ -261,6 +270,10 @@ class Controller:
         except (HostError, RequestRefused):
             pass
         session.close()
+
+
+def _gone(host: str) -> HostError:
+    return HostError(host, "its part of the run is gone", "panda stop winds up the rest")
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,7 @@ class HostView:
     seq: int = 0  # of the last event taken
     present: bool = False
     lost: str = ""  # why it is not present
+    loaded: bool = False  # it was given its part of the plan
     t0: float | None = None  # by its own clock
     ended: bool = False  # its schedule is done
     stopped: bool = False  # all its processes are gone, on request
@@ -89,6 +90,7 @@ class RunView:
         process = self.processes.get(str(event.get("process", "")))
         if process is not None and process.planned.host == host:
             self._take_of_process(process, kind, event)
+        known.loaded |= kind == "loaded"
         if kind == "go":
             known.t0 = float(event["t0"])
         elif kind == "ended":

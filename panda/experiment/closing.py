@@ -40,12 +40,14 @@ def wind_up(
 
     def close(session: AgentSession) -> Closed:
         done = Closed(session.host)
+        # Cleaned before, by somebody who was killed before saying so: what came home then is all there is.
+        empty = stop and session.hello.get("state") == "empty"
         try:
-            if stop:
+            if stop and not empty:
                 note(session.host, "stopping")
                 session.request("stop", timeout_s=STOP_TIMEOUT_S)
                 done.stopped = True
-            if fetch:
+            if fetch and not empty:
                 note(session.host, "collecting")
                 done.collected = collect(session, folder.collected(session.host))
                 done.problems += done.collected.problems
@@ -59,11 +61,10 @@ def wind_up(
             done.problems.append(refused.message)
         except OSError as error:
             done.problems.append(f"{error.filename or folder.path}: {error.strerror}")
+        folder.record("closed", host=done.host, cleaned=done.cleaned, problems=done.problems)
         return done
 
     with ThreadPoolExecutor(min(AT_ONCE, max(1, len(sessions))), "close") as pool:
         closed = list(pool.map(close, sessions.values()))
     folder.tidy()
-    for each in closed:
-        folder.record("closed", host=each.host, cleaned=each.cleaned, problems=each.problems)
     return closed

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import pytest
 from tests.testbed.bed import Bed, BedHost
 
 TIMEOUT_S = 60.0
+OURS = re.compile(r"broker_runtime|startbroker|\bpanda \w+ \S+ of ")  # the last: forked by a warm parent
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 DIALECTS = {
@@ -133,7 +135,7 @@ def wait_until(holds: Callable[[], Any], what: str, timeout_s: float = TIMEOUT_S
 def ours(host: BedHost) -> list[str]:
     """What of ours runs on the host: command lines."""
     listed = host.run_inside(["ps", "-eo", "pid=,args="]).stdout.splitlines()
-    return [line for line in listed if "broker_runtime" in line or "startbroker" in line]
+    return [line for line in listed if OURS.search(line)]
 
 
 def left_behind(bed: Bed) -> dict[str, list[str]]:
@@ -148,9 +150,9 @@ def left_behind(bed: Bed) -> dict[str, list[str]]:
     return found
 
 
-def end_all(bed: Bed) -> None:
-    """Whatever a failed test left on the bed: agents and their processes, by pid."""
-    for host in bed.hosts:
+def end_all(bed: Bed, hosts: Sequence[BedHost] = ()) -> None:
+    """Whatever a failed test left on the bed, or on some hosts: agents and their processes, by pid."""
+    for host in hosts or bed.hosts:
         for line in ours(host):
             host.run_inside(["kill", "-KILL", line.split()[0]], check=False)
         host.run_inside(["sh", "-c", f"rm -rf /home/{host.user}/.panda/runs"], check=False)

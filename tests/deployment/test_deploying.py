@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from tests.deployment.panda import CLIENTS, DIALECTS, PORT, Panda, left_behind, ours, wait_until
+from tests.deployment.panda import CLIENTS, DIALECTS, PORT, Panda, end_all, left_behind, ours, wait_until
 from tests.testbed.bed import Bed
 
 
@@ -168,6 +168,25 @@ def test_a_killed_controller_is_followed_by_another_that_goes_on(panda: Panda, b
     assert sorted(starts) == ["BrokerA", "BrokerB", "BrokerC", "P0", "S0"], "nothing is started twice"
     assert len([entry for entry in panda.journal() if entry["kind"] == "finish"]) == 1
     assert panda("stop").code == 0
+    assert left_behind(bed) == {}
+
+
+def test_a_host_whose_part_is_gone_is_not_started_again_and_its_logs_at_home_stay(
+    panda: Panda, bed: Bed
+) -> None:
+    lines = DIALECTS["options"] + CLIENTS.replace("--count {count}", "--duration 300")
+    assert panda("deploy", panda.topology(lines), *panda.inventory, "--yes", "--detach").code == 5
+    assert panda("collect").code == 0
+    home = panda.run_folder() / "hosts" / bed.hosts[1].address / "journal.jsonl"
+    before = home.read_text()
+    end_all(bed, bed.hosts[1:2])
+    attached = panda("attach")
+    assert attached.code == 3, attached.err
+    assert f"{bed.hosts[1].address}: its part of the run is gone" in attached.err
+    assert ours(bed.hosts[1]) == []
+    stopped = panda("stop")
+    assert stopped.code == 0, stopped.err
+    assert home.read_text() == before
     assert left_behind(bed) == {}
 
 

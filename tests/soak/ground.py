@@ -182,9 +182,21 @@ def living_look_alikes(host: BedHost) -> set[int]:
 
 def left_on(host: BedHost) -> list[str]:
     """Processes and run folders of ours."""
-    ours = [line for line in _listed(host) if "broker_runtime" in line and LOOK_ALIKE not in line]
+    ours = [line for line in _listed(host) if _is_ours(host, line)]
     runs = home_of(host) / "runs"
     return ours + [str(path.name) for path in (runs.iterdir() if runs.is_dir() else ())]
+
+
+def _is_ours(host: BedHost, line: str) -> bool:
+    """An agent, or whatever carries the mark that agents give to what they start."""
+    if "broker_runtime" in line:
+        return LOOK_ALIKE not in line
+    with contextlib.suppress(OSError):
+        inside = (
+            Path(f"/proc/{descendants(host.place.pid)[0]}/root/proc") / line.split(maxsplit=1)[0] / "environ"
+        )
+        return b"PANDA_PROCESS=" in inside.read_bytes()
+    return False
 
 
 def left_on_all(part: Part) -> dict[str, list[str]]:

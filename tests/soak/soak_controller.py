@@ -35,9 +35,11 @@ from tests.soak.ground import (
 POINTS = 100
 HOSTS = 3
 PORT = 10_000
-FIRST_POINT_S = 0.1
+BEFORE_S = 0.05
 RIVAL_EVERY = 5
 CLEAN_EVERY = 4
+AGAIN_EVERY = 3  # the second controller is killed too, and a third takes over
+STOP_KILLED_EVERY = 7  # the first `panda stop` is killed as well
 STOP_S = 30.0
 LOOK_ALIKES = 50
 
@@ -71,6 +73,17 @@ class Tally:
     stages: Counter[str] = field(default_factory=Counter)
 
 
+@dataclass(frozen=True, slots=True)
+class Course:
+    """From shortly before the run is recorded until the controller is done, in seconds from its start."""
+
+    first_s: float
+    last_s: float
+
+    def point(self, share: float) -> float:
+        return self.first_s + share * (self.last_s - self.first_s)
+
+
 @dataclass(slots=True)
 class Standing:
     """What was on a part before the first run."""
@@ -83,7 +96,7 @@ def soak(options: Options) -> list[str]:
     count = options.count or POINTS
     tally, lock = Tally(), threading.Lock()
     standing: dict[str, Standing] = {}
-    course_s = 0.0
+    course: list[Course] = []
 
     def settle(part: Part) -> Standing:
         key = part.hosts[0].name
@@ -93,14 +106,13 @@ def soak(options: Options) -> list[str]:
         return standing[key]
 
     def one(part: Part, number: int) -> list[str]:
-        nonlocal course_s
         found = settle(part)
         with lock:
-            if not course_s:
-                course_s = _course(options, part)
+            if not course:
+                course.append(_course(options, part))
         dice = random.Random(f"{options.seed} {number}")
-        offset_s = FIRST_POINT_S + (number + dice.random()) * course_s / count
-        wrong = _killed(options, part, number, offset_s, tally, lock)
+        offset_s = course[0].point((number + dice.random()) / count)
+        wrong = _killed(options, part, number, offset_s, tally, lock, dice)
         if living_look_alikes(part.hosts[0]) != found.strangers:
             wrong.append("somebody who only looked like ours is gone")
         for host, before in zip(part.hosts, found.rules, strict=True):
@@ -109,29 +121,31 @@ def soak(options: Options) -> list[str]:
         return [f"killed after {offset_s:.3f} s: {text}" for text in wrong]
 
     wrong = side_by_side(options, HOSTS, range(count), one)
-    print(
-        f"  {count} points over {course_s:.1f} s, seed {options.seed}: {dict(sorted(tally.stages.items()))}"
-    )
+    span = f"{course[0].first_s:.1f} s to {course[0].last_s:.1f} s" if course else "nothing"
+    print(f"  {count} points from {span}, seed {options.seed}: {dict(sorted(tally.stages.items()))}")
     print(f"  ended {dict(sorted(tally.ends.items()))}; {tally.rivals} rivals were refused")
     print(f"  attach took {quantiles_s(tally.attach_s)}; stop {quantiles_s(tally.stop_s)}")
     print(f"  {LOOK_ALIKES} look-alikes on each of {len(standing)} hosts lived through it")
     return wrong
 
 
-def _course(options: Options, part: Part) -> float:
-    """How long a controller needs that nobody kills, once the hosts have the bundle."""
+def _course(options: Options, part: Part) -> Course:
+    """What a controller needs that nobody kills, once the hosts have the bundle."""
     panda = _panda(options, part, "unhurt")
-    course_s = 0.0
+    course = Course(0.0, 0.0)
     try:
         for _ in range(2):
-            took = timed()
+            begun = time.time()
             ended = panda("deploy", "topo.txt", *panda.inventory, "--yes")
-            course_s = took()
+            ended_s = time.time() - begun
             stopped = panda("stop")
+            folder = newest_run(panda)
             assert (ended.code, stopped.code) == (0, 0), f"{ended.err} {stopped.err}"
+            assert folder is not None
+            course = Course((folder / "plan.json").stat().st_mtime - begun - BEFORE_S, ended_s)
     finally:
         panda.close()
-    return course_s - FIRST_POINT_S
+    return course
 
 
 def _panda(options: Options, part: Part, name: str) -> Panda:
@@ -141,7 +155,13 @@ def _panda(options: Options, part: Part, name: str) -> Panda:
 
 
 def _killed(
-    options: Options, part: Part, number: int, offset_s: float, tally: Tally, lock: threading.Lock
+    options: Options,
+    part: Part,
+    number: int,
+    offset_s: float,
+    tally: Tally,
+    lock: threading.Lock,
+    dice: random.Random,
 ) -> list[str]:
     panda = _panda(options, part, str(number))
     try:
@@ -166,12 +186,17 @@ def _killed(
             return [*wrong, *([f"left behind: {left}"] if left else [])]
         if not alive and first.code != 0:
             wrong.append(f"the first ended by itself: {first.code} {first.err[-300:]}")
+        if number % AGAIN_EVERY == 0:
+            _kill_after(panda, dice.uniform(0.3, 2.5), "attach")
         took = timed()
         second = panda("attach", "--json")
         attach_s = took()
         wrong += [f"{stage}: {text}" for text in _same_run(part, folder, second)]
-        took = timed()
         clean = number % CLEAN_EVERY == 0
+        before = journals(folder, part)
+        if number % STOP_KILLED_EVERY == 0:
+            _kill_after(panda, dice.uniform(0.3, 1.2), "stop")
+        took = timed()
         last = panda("clean", "--yes") if clean else panda("stop")
         stop_s = took()
         if last.code != 0:
@@ -180,6 +205,10 @@ def _killed(
             wrong.append(f"{stage}: stop took {stop_s:.1f} s")
         if left := left_on_all(part):
             wrong.append(f"{stage}: left behind: {left}")
+        if not clean:
+            home = journals(folder, part)
+            short = [address for address, entries in before.items() if len(home[address]) < len(entries)]
+            wrong += [f"{stage}: not all of the journal of {address} came home" for address in short]
         with lock:
             tally.stages[stage] += 1
             tally.ends[f"attach {second.code}"] += 1
@@ -189,6 +218,13 @@ def _killed(
         return wrong
     finally:
         panda.close()
+
+
+def _kill_after(panda: Panda, seconds: float, *words: str) -> None:
+    process = panda.start(*words)
+    Follower().pause(seconds)
+    process.send_signal(signal.SIGKILL)
+    panda.end(process)
 
 
 def _rival(panda: Panda, offset_s: float) -> Ended | None:

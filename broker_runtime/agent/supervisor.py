@@ -49,6 +49,7 @@ from broker_runtime.agent.spec import parse_spec
 SOCKET: Final = "agent.sock"
 LOCK: Final = "lock"
 DISK_RETRY_S: Final = 1.0
+FOLDER_WATCHED_EVERY_S: Final = 3.0
 PR_SET_CHILD_SUBREAPER: Final = 36
 BACKLOG: Final = 16
 # Two descriptors a process; the usual 1024 would do for few hundred.
@@ -114,6 +115,7 @@ class Supervisor:
         for number in (signal.SIGHUP, signal.SIGINT):
             self._loop.add_signal_handler(number, lambda: None)  # who hangs up leaves the run alone
         ready()
+        self._watch_folder()
         await self._left.wait()
         server.close()
         for connection in list(self._connections.values()):
@@ -121,6 +123,13 @@ class Supervisor:
             await connection.close()
         self._disk.shutdown()
         self._processes.parent.close()
+
+    def _watch_folder(self) -> None:
+        """Whoever removed the run's folder wants the run gone, and nobody could find it any more."""
+        if Path(LOCK).exists():  # in the folder, which is our own
+            self._loop.call_later(FOLDER_WATCHED_EVERY_S, self._watch_folder)
+        else:
+            self._end_orderly()
 
     def _end_orderly(self) -> None:
         """Somebody ends this very process: the run on this host ends with it."""

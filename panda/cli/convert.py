@@ -24,7 +24,12 @@ def convert(
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write here instead of to stdout.")
     ] = None,
 ) -> None:
-    """Write a topology as text or as YAML; a template is filled in, comments are lost."""
+    """Write a topology as text or as YAML.
+
+    A template is filled in, and comments are lost.
+
+    Example: panda convert topo.txt --to yaml -o topo.yaml
+    """
     from panda.topology.problems import TopologyRefused
     from panda.topology.writing import write_text, write_yaml
 
@@ -45,5 +50,4 @@ def put(text: str, output: Path | None) -> None:
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
-        printing.problem(f"{output}: {error.strerror}")
-        raise typer.Exit(Exit.FAILED) from None
+        raise typer.BadParameter(f"{output}: {error.strerror}", param_hint="-o") from None

@@ -12,7 +12,7 @@ from panda.cli import ground, printing
 from panda.cli.exits import Exit
 
 if TYPE_CHECKING:
-    from panda.deploy.coordinator import Ending
+    from panda.deploy.coordinator import Ending, Finish
     from panda.experiment.deployment import Outcome
     from panda.experiment.folder import RunFolder
     from panda.plan.model import Plan
@@ -22,7 +22,8 @@ PolicyOption = Annotated[
 ]
 GateOption = Annotated[float, typer.Option(metavar="S", min=1, max=86400, help="How long phase 1 may take.")]
 ForOption = Annotated[
-    str, typer.Option("--for", metavar="TIME", help="Stop everything so long after phase 2 began: 90, 1m30s.")
+    str | None,
+    typer.Option("--for", metavar="TIME", help="Stop everything so long after phase 2 began: 90, 1m30s."),
 ]
 LogOption = Annotated[int, typer.Option(metavar="N", min=0, help="Log each N-th publication; 0 none.")]
 NameOption = Annotated[str, typer.Option(metavar="NAME", help="Name of the run; the topology's.")]
@@ -38,7 +39,7 @@ def deploy(
     stay: Annotated[
         bool, typer.Option("--stay", help="Leave running what is there if phase 1 fails.")
     ] = False,
-    for_time: ForOption = "",
+    for_time: ForOption = None,
     policy: PolicyOption = "continue",
     gate_timeout: GateOption = 60.0,
     log_every: LogOption = 1,
@@ -69,7 +70,7 @@ def deploy(
         outcome = _conduct(
             folder, plan, ending=Ending.SCHEDULE, rollback=not stay, detach=detach, quiet=as_json
         )
-    _report(folder, plan, outcome, as_json)
+    _report(folder, plan, outcome, as_json, detached=detach)
 
 
 def run(
@@ -77,7 +78,7 @@ def run(
     variables: ground.VariablesOption = None,
     inventory: ground.InventoryOption = None,
     local: ground.LocalOption = False,
-    for_time: ForOption = "",
+    for_time: ForOption = None,
     policy: PolicyOption = "continue",
     gate_timeout: GateOption = 60.0,
     log_every: LogOption = 1,
@@ -131,9 +132,9 @@ def attach(
     with ground.failing():
         folder = ground.find_run(runs, wanted)
         plan = folder.read_plan(ground.environment_of(token_file))
-        if folder.cleaned():
+        if folder.over:
             again = f"panda deploy {folder.path / 'lines.txt'} deploys it anew"
-            raise RunRefused(f"{folder.id} is over, nothing of it is left on its hosts: {again}")
+            raise RunRefused(f"{folder.id} is over, nothing of it is on its hosts: {again}")
         ending = Ending(folder.ending() or Ending.SCHEDULE)
         outcome = _conduct(folder, plan, ending=ending, force=force, quiet=as_json)
     _report(folder, plan, outcome, as_json)
@@ -146,26 +147,32 @@ def _ordered(
     *,
     local: bool,
     yes: bool,
-    choices: tuple[str, str, float, int, Path | None],
+    choices: tuple[str | None, str, float, int, Path | None],
     name: str,
     runs: Path,
 ) -> tuple[RunFolder, Plan]:
     """The run's folder with its plan in it, agreed to."""
     from panda.cli.plan import text_of
     from panda.experiment.deployment import keep_record
-    from panda.experiment.folder import RunFolder
+    from panda.experiment.folder import RunFolder, RunRefused
     from panda.plan.model import Policy
     from panda.plan.planning import Choices, plan_of_topology
     from panda.topology.quantities import read_time
 
     for_time, policy, gate_timeout_s, log_every, token_file = choices
     try:
-        stop_at_s = read_time(for_time) if for_time else None
-        chosen = Policy(policy)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+        stop_at_s = read_time(for_time) if for_time is not None else None
+    except ValueError:
+        wanted = f"{for_time!r} is no time, such as 90, 1m30s or 500ms"
+        raise typer.BadParameter(wanted, param_hint="--for") from None
+    if policy not in tuple(Policy):
+        wanted = f"{policy!r} is neither {' nor '.join(Policy)}"
+        raise typer.BadParameter(wanted, param_hint="--policy")
+    chosen = Policy(policy)
     environment = ground.environment_of(token_file)
     topology = ground.read(path, variables)
+    if not topology.processes:
+        raise RunRefused(f"{path} starts nothing: it has no ADD line")
     folder = RunFolder.create(runs, name or topology.name, time.time())
     try:
         hosts = ground.hosts_of(topology, inventory, folder.local if local else None, take=True)
@@ -221,17 +228,18 @@ def _conduct(
     from panda.experiment.deployment import Manner, conduct
 
     printing.note(f"run {folder.id}")
-    with Display(len(plan.hosts), quiet=quiet) as display:
-        return conduct(
-            folder,
-            plan,
-            ground.crew_of(folder.id),
-            display.watcher(),
-            Manner(ending=ending, rollback=rollback, force=force, leave_after_go=detach),
-        )
+    manner = Manner(ending=ending, rollback=rollback, force=force, leave_after_go=detach)
+    try:
+        with Display(len(plan.hosts), quiet=quiet) as display:
+            return conduct(folder, plan, ground.crew_of(folder.id), display.watcher(), manner)
+    except KeyboardInterrupt:
+        printing.problem(f"interrupted before everything was wound up: panda stop {folder.id} does the rest")
+        raise
 
 
-def _report(folder: RunFolder, plan: Plan, outcome: Outcome, as_json: bool) -> None:
+def _report(
+    folder: RunFolder, plan: Plan, outcome: Outcome, as_json: bool, *, detached: bool = False
+) -> None:
     from panda.deploy.coordinator import Result
     from panda.experiment.summary import summary_of
 
@@ -247,7 +255,7 @@ def _report(folder: RunFolder, plan: Plan, outcome: Outcome, as_json: bool) -> N
     lines = []
     if finish is not None and finish.result is Result.GATE_NOT_MET:
         data["missing"] = [str(each) for each in finish.missing]
-        lines += _missing_lines(finish.why, finish.missing)
+        lines += _missing_lines(finish, outcome)
     if finish is not None and outcome.closed:
         summary = summary_of(folder, outcome.view)
         data["summary"] = summary.data()
@@ -258,15 +266,19 @@ def _report(folder: RunFolder, plan: Plan, outcome: Outcome, as_json: bool) -> N
     lines += _last_lines(folder, outcome)
     printing.result(data, "\n".join(lines), as_json=as_json)
     code = exit_code(outcome)
+    if code == Exit.DONE and detached and outcome.view.living:
+        code = Exit.DETACHED
     if code:
         raise typer.Exit(code)
 
 
-def _missing_lines(why: str, missing: tuple[object, ...]) -> list[str]:
-    lines = [f"Phase 2 was not begun: {why}."]
-    for each in missing:
+def _missing_lines(finish: Finish, outcome: Outcome) -> list[str]:
+    """What was missing, with the last words of whoever was concerned."""
+    lines = [f"Phase 2 was not begun: {finish.why}."]
+    for each in finish.missing:
         lines.append(f"  {each}")
-        lines += [f"    | {line}" for line in str(getattr(each, "last", "")).splitlines()[-5:]]
+        said = each.last or "\n".join(outcome.view.processes[end].last for end in each.ends)
+        lines += [f"    | {line}" for line in said.splitlines()[-5:]]
     return lines
 
 
@@ -276,7 +288,8 @@ def _last_lines(folder: RunFolder, outcome: Outcome) -> list[str]:
         return [f"Run {folder.id} goes on: panda attach, panda status, panda stop."]
     lines = [f"Logs and records are in {folder.path}/"]
     if living and not outcome.closed:
-        lines.append(f"{len(living)} processes go on running: panda status shows them, panda stop ends them.")
+        some = printing.counted(len(living), "process", "processes")
+        lines.append(f"{some} still running: panda status shows more, panda stop ends it all.")
     return lines
 
 

@@ -32,7 +32,9 @@ def doctor(
     ] = 15.0,
     as_json: printing.JsonOption = False,
 ) -> None:
-    """Check hosts side by side: reachable, host key, login, Python, disk, clock, ports, speed.
+    """Check hosts side by side.
+
+    Reachable, host key, login, Python, disk, clock, ports, speed.
 
     Example: panda doctor topologies/three-brokers.txt --inventory hosts.ini
     """

@@ -32,7 +32,10 @@ def generate(
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write here instead of to stdout.")
     ] = None,
 ) -> None:
-    """Generate an overlay with publishers and subscribers."""
+    """Generate an overlay with publishers and subscribers.
+
+    Example: panda generate tree --brokers 20 --hosts 5 --publishers 4 --subscribers 8 -o topo.txt
+    """
     from broker_runtime.dialect.options import nearest
     from panda.topology import generators
     from panda.topology.problems import TopologyRefused

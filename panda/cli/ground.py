@@ -68,7 +68,8 @@ def failing() -> Iterator[None]:
         printing.problem(str(refused))
         raise typer.Exit(Exit.REFUSED) from None
     except Locked as locked:
-        printing.problem(f"another controller steers this run: {locked.holder}")
+        hint = "wait for it, or take the run over with --force"
+        printing.problem(f"another controller steers this run: {locked.holder} ({hint})")
         raise typer.Exit(Exit.LOCKED) from None
     except Displaced as displaced:
         printing.problem(str(displaced))
@@ -115,6 +116,8 @@ def hosts_of(
     from panda.hosts.sources.reading import open_source
     from panda.hosts.sources.resolution import local_hosts, local_part, resolve
 
+    if local is not None and inventory is not None:
+        raise typer.BadParameter("it says where hosts are, and --local that they are here: choose one")
     if local is not None:
         order = {name: number for number, name in enumerate(topology.hosts)}
         listen = [each.listen for each in topology.processes if each.listen and each.listen.host in order]
@@ -132,9 +135,10 @@ def environment_of(token_file: Path | None) -> dict[str, str]:
 
     try:
         token = find_token(file=token_file)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise typer.BadParameter(f"{token_file}: {reason}", param_hint="--token-file") from None
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--token-file") from None
+    except OSError as error:
+        raise typer.BadParameter(f"{token_file}: {error.strerror}", param_hint="--token-file") from None
     return {"PANDA_TOKEN": token} if token else {}
 
 

@@ -46,7 +46,9 @@ def prepare(
     timeout_s: TimeoutOption = 1800,
     as_json: printing.JsonOption = False,
 ) -> None:
-    """Install what experiments need on hosts: Python, folders, limits, time synchronisation.
+    """Install what experiments need on hosts.
+
+    Python, folders, limits, time synchronisation.
 
     Example: panda prepare --inventory hosts.ini --become
     """
@@ -78,7 +80,12 @@ def unprepare(
     timeout_s: TimeoutOption = 1800,
     as_json: printing.JsonOption = False,
 ) -> None:
-    """Take back what `panda prepare` put on hosts, and nothing else."""
+    """Take back what `panda prepare` put on hosts.
+
+    And nothing else.
+
+    Example: panda unprepare --inventory hosts.yml --become
+    """
     from panda.prepare.preparation import Wish
 
     wish = Wish(

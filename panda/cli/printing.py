@@ -43,6 +43,11 @@ def at_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr is not None and sys.stderr.isatty()
 
 
+def counted(number: int, noun: str, nouns: str = "") -> str:
+    """`1 host`, `2 hosts`."""
+    return f"{number} {noun if number == 1 else nouns or noun + 's'}"
+
+
 def note(text: str) -> None:
     """Say something about the work: progress, a hint, a warning."""
     if sys.stderr is not None:  # else print would take stdout

@@ -48,7 +48,9 @@ def shell(
     """
     console = _Shell(inventory, local, runs)
     if topology is not None:
-        console.obey(f"load {shlex.quote(str(topology))}")
+        code = console.obey(f"load {shlex.quote(str(topology))}")
+        if code and not printing.at_terminal():
+            raise typer.Exit(code)
     at_terminal = printing.at_terminal()
     while True:
         line = _line(at_terminal)
@@ -89,8 +91,8 @@ class _Shell:
             "load": self._load,
             "sshtest": lambda rest: self._with_topology("doctor", rest),
             "plan": lambda rest: self._with_topology("plan", rest),
-            "install": lambda rest: self._with_topology("prepare", rest),
-            "uninstall": lambda rest: self._with_topology("unprepare", rest),
+            "install": lambda rest: self._prepare("prepare", rest),
+            "uninstall": lambda rest: self._prepare("unprepare", rest),
             "reinstall": self._reinstall,
             "upload": lambda rest: self._with_topology("upload", rest),
             "deploy": self._deploy,
@@ -127,13 +129,14 @@ class _Shell:
         return Exit.DONE
 
     def _load(self, rest: list[str]) -> int:
+        self._topology = []
         code = self._verb("validate", rest)
         if not code:
             self._topology, self._run = rest, ""
         return code
 
     def _reinstall(self, rest: list[str]) -> int:
-        return self._with_topology("unprepare", rest) or self._with_topology("prepare", rest)
+        return self._prepare("unprepare", rest) or self._prepare("prepare", rest)
 
     def _deploy(self, rest: list[str]) -> int:
         if rest[:1] == ["auto"]:
@@ -158,6 +161,12 @@ class _Shell:
 
     def _timed(self, line: str) -> int:
         return self._with_run("step", [line], option="--run")
+
+    def _prepare(self, verb: str, rest: list[str]) -> int:
+        if "--local" in self._where:
+            printing.note("this machine needs no preparation")
+            return Exit.DONE
+        return self._with_topology(verb, rest)
 
     def _with_topology(self, verb: str, rest: list[str]) -> int:
         if not self._topology:

@@ -72,6 +72,7 @@ def status_data(folder: RunFolder, found: Look) -> dict[str, Any]:
         "links": [
             {"a": link.a, "b": link.b, "up": list(view.link_up(link.a, link.b))} for link in view.plan.links
         ],
+        "steps_planned": sum(step.at_s > 0 for step in view.plan.steps),
         "steps": [
             {
                 "number": step.number,
@@ -119,9 +120,8 @@ def status_text(data: dict[str, Any]) -> str:
     lines += [f"  link {link['a']} – {link['b']} is not up" for link in broken if data["state"] == "running"]
     late = [step["late_s"] for step in data["steps"] if step["late_s"] is not None]
     if late:
-        lines.append(
-            f"  {len(late)} of {len(data['steps'])} steps done, at most {1000 * max(late):.1f} ms late"
-        )
+        done = f"{len(late)} of {data['steps_planned']} timed steps done"
+        lines.append(f"  {done}, at most {1000 * max(late):.1f} ms late")
     return "\n".join(lines)
 
 
@@ -132,7 +132,8 @@ def ls(runs: ground.RunsOption = ground.RUNS, as_json: printing.JsonOption = Fal
     """
     from panda.experiment.folder import RunFolder
 
-    rows = [_row(folder) for folder in RunFolder.all(runs)]
+    with ground.failing():
+        rows = [_row(folder) for folder in RunFolder.all(runs)]
     if as_json:
         for row in rows:
             printing.result(row, "", as_json=True)
@@ -141,23 +142,24 @@ def ls(runs: ground.RunsOption = ground.RUNS, as_json: printing.JsonOption = Fal
     else:
         width = max(len(row["run"]) for row in rows)
         for row in rows:
-            size = f"{row['processes']} processes, {row['hosts']} hosts"
+            hosts = printing.counted(row["hosts"], "host")
+            size = f"{printing.counted(row['processes'], 'process', 'processes')}, {hosts}"
             printing.result(row, f"{row['run']:<{width}}  {row['state']:<14} {size}")
 
 
 def _row(folder: RunFolder) -> dict[str, Any]:
     state = "steered" if folder.held else ""
-    went, finish, closed = False, "", 0
+    went, finish, cleaned = False, "", folder.cleaned()
     for entry in folder.journal():
         kind = entry.get("kind")
         went = went or kind == "go"
         finish = str(entry.get("result")) if kind == "finish" else finish
-        closed += kind == "closed"
+        finish = "unreached" if kind == "unreached" else finish
     plan = folder.read_plan()
     if not state:
         state = finish or ("left alone" if went else "not begun")
-        if closed and finish in ("running", ""):
-            state = "stopped"
+        if cleaned and finish in ("running", "stopped", ""):
+            state = "stopped" if folder.over else "partly stopped"
     return {
         "run": folder.id,
         "state": state,

@@ -36,10 +36,14 @@ def step(
         plan = folder.read_plan(ground.environment_of(token_file))
         crew = ground.crew_of(folder.id)
         given = recall(folder, RunView(plan))
+        if folder.over:
+            raise RunRefused(f"{folder.id} is over")
         if given is None:
             raise RunRefused(f"{folder.id} has not begun phase 2")
         now = time.time()
         added = addition_of(plan, folder.lines(), line, now=now, since_t0_s=now - given.ours)
+        if not added.requests:
+            raise RunRefused(f"{line!r} adds nothing: write a line such as 0 CUT BrokerA BrokerB for 5s")
         hosts = [host for host in plan.hosts if host.name in {name for name, _ in added.requests}]
         with folder.locked(crew.holder, force=force):
             sessions, failures = crew.reach_all(hosts, None, steer=True, force=force, start=False)
@@ -56,4 +60,5 @@ def step(
                 crew.close()
             folder.add_line(line, added.plan, who=crew.holder)
         told = {"run": folder.id, "steps": len(added.requests)}
-        printing.result(told, f"{len(added.requests)} steps added to {folder.id}", as_json=as_json)
+        steps = printing.counted(len(added.requests), "step")
+        printing.result(told, f"{steps} added to {folder.id}", as_json=as_json)

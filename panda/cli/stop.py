@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from panda.experiment.closing import Closed
     from panda.experiment.folder import RunFolder
     from panda.hosts.host import Host
+    from panda.hosts.remote import HostError
     from panda.plan.model import Plan
 
 
@@ -40,9 +41,11 @@ def stop(
         plan = folder.read_plan()
         if process:
             _stop_processes(folder, plan, process, force=force)
+            told = {"run": folder.id, "asked_to_end": process}
+            printing.result(told, f"asked to end: {', '.join(process)}", as_json=as_json)
             return
-        closed = wind_up_run(folder, plan, fetch=not keep, clean=not keep, force=force)
-    report(folder, closed, as_json)
+        closed, failures = wind_up_run(folder, plan, fetch=not keep, clean=not keep, force=force)
+    report(folder, closed, as_json, failures)
 
 
 def collect(
@@ -62,16 +65,14 @@ def collect(
         folder = ground.find_run(runs, wanted)
         plan = folder.read_plan()
         crew = ground.crew_of(folder.id)
-        sessions, failures = crew.reach_all(plan.hosts, None, steer=False, start=False)
+        cleaned = folder.cleaned()
+        hosts = [host for host in plan.hosts if host.name not in cleaned]
+        sessions, failures = crew.reach_all(hosts, None, steer=False, start=False)
         try:
             closed = wind_up(sessions, folder, stop=False, clean=False)
         finally:
             _close(crew, sessions)
-        for failure in failures:
-            printing.problem(str(failure))
-    report(folder, closed, as_json)
-    if failures:
-        raise typer.Exit(Exit.UNREACHABLE)
+    report(folder, closed, as_json, failures)
 
 
 def clean(
@@ -95,10 +96,11 @@ def clean(
         plan = folder.read_plan()
         if not ground.confirmed(f"Remove {folder.id} from {len(plan.hosts)} hosts, logs and all?", yes):
             raise typer.Exit(Exit.REFUSED)
-        closed = wind_up_run(folder, plan, fetch=False, clean=True, force=force)
+        closed, failures = wind_up_run(folder, plan, fetch=False, clean=True, force=force)
         if bundles:
             _remove_bundles(plan)
-    report(folder, closed, as_json)
+            printing.note(f"the runtime is gone from {printing.counted(len(plan.hosts), 'host')}")
+    report(folder, closed, as_json, failures)
 
 
 def _remove_bundles(plan: Plan) -> None:
@@ -129,9 +131,11 @@ def _remove_bundles(plan: Plan) -> None:
         raise HostsFailed(failures)
 
 
-def wind_up_run(folder: RunFolder, plan: Plan, *, fetch: bool, clean: bool, force: bool) -> list[Closed]:
-    """Whatever state the run is in; a host without a trace of it counts as done."""
-    from panda.deploy.crew import HostsFailed
+def wind_up_run(
+    folder: RunFolder, plan: Plan, *, fetch: bool, clean: bool, force: bool
+) -> tuple[list[Closed], list[HostError]]:
+    """Whatever state the run is in; what became of it, and the hosts that could not be reached."""
+    from panda.deploy.crew import HeldByAnother, HostsFailed
     from panda.experiment.closing import wind_up
 
     crew = ground.crew_of(folder.id)
@@ -143,9 +147,9 @@ def wind_up_run(folder: RunFolder, plan: Plan, *, fetch: bool, clean: bool, forc
             closed = wind_up(sessions, folder, fetch=fetch, clean=clean)
         finally:
             _close(crew, sessions)
-    if failures:
+    if any(isinstance(failure, HeldByAnother) for failure in failures):
         raise HostsFailed(failures)
-    return closed
+    return closed, failures
 
 
 def _stop_processes(folder: RunFolder, plan: Plan, wanted: list[str], *, force: bool) -> None:
@@ -174,7 +178,7 @@ def _stop_processes(folder: RunFolder, plan: Plan, wanted: list[str], *, force: 
         raise HostsFailed(failures)
 
 
-def report(folder: RunFolder, closed: list[Closed], as_json: bool) -> None:
+def report(folder: RunFolder, closed: list[Closed], as_json: bool, failures: list[HostError]) -> None:
     files = sum(each.collected.files for each in closed if each.collected)
     size = sum(each.collected.fetched_bytes for each in closed if each.collected)
     problems = {each.host: each.problems for each in closed if each.problems}
@@ -182,16 +186,25 @@ def report(folder: RunFolder, closed: list[Closed], as_json: bool) -> None:
         for text in texts:
             printing.problem(f"{host}: {text}")
     said = []
+    for failure in failures:
+        printing.problem(str(failure))
     if any(each.stopped for each in closed):
-        said.append(f"{folder.id} is stopped on {sum(each.stopped for each in closed)} hosts")
+        hosts = printing.counted(sum(each.stopped for each in closed), "host")
+        said.append(f"{folder.id} is stopped on {hosts}")
     if any(each.collected for each in closed):
-        said.append(f"{files} files, {size} new bytes are in {folder.path}/hosts/")
+        said.append(f"{printing.counted(files, 'file')}, {size} new bytes are in {folder.path}/hosts/")
     if any(each.cleaned for each in closed):
-        said.append(f"nothing of it is left on {sum(each.cleaned for each in closed)} hosts")
-    if not closed:
+        hosts = printing.counted(sum(each.cleaned for each in closed), "host")
+        said.append(f"nothing of it is left on {hosts}")
+    if failures:
+        said.append(f"not reached: {', '.join(each.host for each in failures)}; say it again for them")
+    if not closed and not failures:
         said.append(f"{folder.id} is over: nothing of it is left on its hosts")
     data = {"run": folder.id, "files": files, "fetched_bytes": size, "problems": problems}
+    data["unreached"] = {each.host: each.reason for each in failures}
     printing.result(data, "\n".join(said), as_json=as_json)
+    if failures:
+        raise typer.Exit(Exit.UNREACHABLE)
     if problems:
         raise typer.Exit(Exit.FAILED)
 

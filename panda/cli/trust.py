@@ -23,10 +23,14 @@ def trust(
     ] = False,
     as_json: printing.JsonOption = False,
 ) -> None:
-    """Show the keys that hosts offer and, when you agree, trust them.
+    """Show the keys that hosts offer; if you agree, trust them.
 
     Compare the fingerprints with what `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` says on the host.
+
+    Example: panda trust 10.0.1.1 10.0.1.2
     """
+    if not hosts and inventory is None:
+        raise typer.BadParameter("name hosts, or an --inventory")
     with ground.failing():
         from panda.hosts.keys import KnownHosts
         from panda.hosts.remote import HostError, Unreachable

@@ -16,7 +16,12 @@ def validate(
     strict: Annotated[bool, typer.Option("--strict", help="Take warnings for errors.")] = False,
     as_json: printing.JsonOption = False,
 ) -> None:
-    """Check topologies and print every problem with its line and what would fix it."""
+    """Check topologies and print all problems.
+
+    Each with its line, its column and what would fix it.
+
+    Example: panda validate topo.txt -D brokers=10
+    """
     from panda.topology.model import counted
     from panda.topology.reading import open_topology
 

@@ -4,7 +4,10 @@ from panda.cli import printing
 
 
 def version(as_json: printing.JsonOption = False) -> None:
-    """Print the versions of PANDA and of the Python that runs it."""
+    """Print the versions of PANDA and of Python.
+
+    Example: panda version --json
+    """
     import platform
 
     from broker_runtime import VERSION

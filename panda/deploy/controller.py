@@ -34,7 +34,7 @@ from panda.deploy.coordinator import (
 from panda.deploy.crew import Crew, HeldByAnother, HostsFailed
 from panda.deploy.session import AgentSession
 from panda.deploy.view import RunView
-from panda.experiment.folder import RunFolder
+from panda.experiment.folder import RunFolder, read_lines
 from panda.hosts.remote import HostError
 from panda.plan.model import Plan
 
@@ -292,4 +292,7 @@ def recall(folder: RunFolder, view: RunView) -> Given | None:
             view.take(str(entry["host"]), entry["event"])
         elif entry.get("kind") == "go":
             given = Given(float(entry["t0"]), {str(k): float(v) for k, v in entry["theirs"].items()})
+    for host in view.hosts:  # what came home may say more than what was heard
+        for event in read_lines(folder.collected(host) / "journal.jsonl"):
+            view.take(host, event)
     return given

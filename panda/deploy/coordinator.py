@@ -217,7 +217,7 @@ class Coordinator:
         kind = happened.event.get("kind")
         if kind == "trouble":
             self._tell("trouble", f"{happened.host}: {happened.event.get('text')}", happened.host)
-        elif kind == "done" and happened.event.get("error"):
+        elif kind == "done" and happened.event.get("error") and not self.view.hosts[happened.host].stopping:
             step = happened.event
             text = (
                 f"line {step.get('number')}: {step.get('action')} {step.get('process', '')}: {step['error']}"
@@ -337,7 +337,7 @@ class Coordinator:
     def _stopped(self) -> None:
         assert self._finish is not None
         left = self._waiting_in_order()
-        absent = [name for name, host in self.view.hosts.items() if not host.present]
+        absent = [name for name, host in self.view.hosts.items() if host.loaded and not host.present]
         for name in dict.fromkeys([*left, *absent]):
             self._tell("trouble", f"{name} has not confirmed that its processes are gone", name)
         self._done(self._finish)

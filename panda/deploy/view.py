@@ -64,6 +64,7 @@ class HostView:
     loaded: bool = False  # it was given its part of the plan
     t0: float | None = None  # by its own clock
     ended: bool = False  # its schedule is done
+    stopping: bool = False
     stopped: bool = False  # all its processes are gone, on request
     faults: dict[tuple[str, str, str], float | None] = field(default_factory=dict)
     troubles: list[str] = field(default_factory=list)
@@ -106,6 +107,7 @@ class RunView:
             if not event.get("lease"):  # else it is the end of a step that is known
                 self._take_step(host, kind, event)
             if event.get("action") == "stop":
+                known.stopping = True
                 for each in self.processes.values():
                     each.leaving = each.leaving or each.planned.host == host
         elif kind in ("fault", "healed"):
@@ -150,6 +152,15 @@ class RunView:
         if kind == "done":
             step.actual = float(event.get("actual") or event.get("t") or 0.0)
             step.error = str(event.get("error") or "")
+            self._take_failed_start(event)
+
+    def _take_failed_start(self, event: Mapping[str, Any]) -> None:
+        """A process that could not even be started has failed, unless it was not to be any more."""
+        process = self.processes.get(str(event.get("process", "")))
+        if process is None or event.get("action") != "add" or not event.get("error"):
+            return
+        if process.stage is Stage.WAITING and not self.hosts[process.planned.host].stopping:
+            process.stage, process.ended = Stage.FAILED, str(event["error"])
 
     def _take_fault(self, host: HostView, kind: str, event: Mapping[str, Any]) -> None:
         key = (str(event.get("process", "")), str(event.get("fault", "")), str(event.get("peer", "")))
@@ -161,7 +172,7 @@ class RunView:
     @property
     def timed_steps(self) -> list[StepView]:
         """Those that had a time to keep: phase 1 goes as fast as it can."""
-        at_once = {step.number for step in self.plan.steps if step.at_s == 0}
+        at_once = {0, *(step.number for step in self.plan.steps if step.at_s == 0)}  # 0 is the stop
         return [step for number, step in self.steps.items() if number not in at_once]
 
     @property
@@ -215,6 +226,7 @@ class Missing:
     what: str
     why: str
     last: str = ""  # last lines of the process's log
+    ends: tuple[str, ...] = ()  # of a link: the processes that do not have it
 
     def __str__(self) -> str:
         return f"{self.what}: {self.why}"
@@ -251,7 +263,7 @@ def _missing_links(view: RunView) -> Iterable[Missing]:
         ends = view.link_up(link.a, link.b)
         if not all(ends):
             who = [name for name, up in zip((link.a, link.b), ends, strict=True) if not up]
-            yield Missing(f"link {link}", f"not up at {' and '.join(who)}")
+            yield Missing(f"link {link}", f"not up at {' and '.join(who)}", ends=tuple(who))
 
 
 def _noun(planned: PlannedProcess) -> str:

@@ -14,7 +14,7 @@ from types import FrameType
 from broker_runtime import VERSION
 from panda.deploy.controller import Controller, Detached, Watcher
 from panda.deploy.coordinator import Ending, Finish, Result
-from panda.deploy.crew import Crew
+from panda.deploy.crew import Crew, HostsFailed
 from panda.deploy.view import RunView
 from panda.experiment.closing import Closed, wind_up
 from panda.experiment.folder import RunFolder
@@ -65,16 +65,26 @@ def conduct(folder: RunFolder, plan: Plan, crew: Crew, watcher: Watcher, manner:
         outcome = Outcome(controller.view)
         try:
             with _signals(controller, outcome):
-                controller.reach(force=manner.force)
+                _reach(controller, folder, manner)
                 outcome.sent_bytes = dict(crew.sent_bytes)
                 ended = controller.drive(leave_when_running=manner.leave_after_go)
-            if not isinstance(ended, Detached):
-                outcome.finish = ended
-                if is_over(ended, manner.rollback):
-                    outcome.closed = wind_up(controller.sessions, folder, stop=False, note=watcher.note)
+                if not isinstance(ended, Detached):
+                    outcome.finish = ended
+                    if is_over(ended, manner.rollback):
+                        outcome.closed = wind_up(controller.sessions, folder, stop=False, note=watcher.note)
         finally:
             controller.close()
     return outcome
+
+
+def _reach(controller: Controller, folder: RunFolder, manner: Manner) -> None:
+    begun = controller.coordinator.t0 is not None or any(controller.view.steps)
+    try:
+        controller.reach(force=manner.force)
+    except HostsFailed:
+        if not begun:  # then nothing was started, and those who were reached were let go
+            folder.record("unreached", synced=True)
+        raise
 
 
 def is_over(finish: Finish, rollback: bool) -> bool:

@@ -29,6 +29,7 @@ from panda.plan.model import Plan, PlannedLink, PlannedProcess, PlannedStep, Pol
 
 RUNS = Path("runs")
 NAME_LENGTH_MAX = 40
+LOOKED_AT_MAX = 20  # runs, when one is looked for that is not over
 _NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
@@ -62,7 +63,14 @@ class RunFolder:
 
     @classmethod
     def create(cls, runs: Path, name: str, now: float) -> RunFolder:
-        runs.mkdir(parents=True, exist_ok=True)
+        try:
+            runs.mkdir(parents=True, exist_ok=True)
+            return cls._new(runs, name, now)
+        except OSError as error:
+            raise RunRefused(f"no run can be kept in {runs}: {error.strerror}; say --runs FOLDER") from None
+
+    @classmethod
+    def _new(cls, runs: Path, name: str, now: float) -> RunFolder:
         stem = f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}-{safe_name(name)}"
         for number in range(1, 1000):
             path = runs / (stem if number == 1 else f"{stem}-{number}")
@@ -76,13 +84,19 @@ class RunFolder:
     @classmethod
     def all(cls, runs: Path) -> list[RunFolder]:
         """Every run, the oldest first."""
-        if not runs.is_dir():
+        if not runs.exists():
             return []
-        return [cls(path) for path in sorted(runs.iterdir()) if (path / "plan.json").is_file()]
+        try:
+            return [cls(path) for path in sorted(runs.iterdir()) if (path / "plan.json").is_file()]
+        except OSError as error:
+            raise RunRefused(f"{runs} cannot be read: {error.strerror}") from None
 
     @classmethod
     def find(cls, runs: Path, wanted: str = "") -> RunFolder:
-        """The run with this id, or a part of it that no other has; the newest when nothing is said."""
+        """The run with this id, or a part of it that no other has.
+
+        When nothing is said, the newest that is not over, else the newest.
+        """
         if wanted and (Path(wanted) / "plan.json").is_file():
             return cls(Path(wanted))
         known = cls.all(runs)
@@ -91,14 +105,16 @@ class RunFolder:
                 f"there are no runs in {runs}/: start one with panda deploy, or say --runs FOLDER"
             )
         if not wanted:
-            return known[-1]
+            lately = known[: -LOOKED_AT_MAX - 1 : -1]
+            return next((run for run in lately if not run.over), known[-1])
         exact = [run for run in known if run.id == wanted]
         fitting = exact or [run for run in known if wanted in run.id]
         if len(fitting) == 1:
             return fitting[0]
-        said = "several runs fit" if fitting else "there is no run"
         names = ", ".join(run.id for run in (fitting or known)[-5:])
-        raise RunRefused(f"{said} {wanted!r} in {runs}/: {names}")
+        if fitting:
+            raise RunRefused(f"several runs in {runs}/ fit {wanted!r}, say which: {names}")
+        raise RunRefused(f"there is no run {wanted!r} in {runs}/; the newest are {names}")
 
     # The lock
 
@@ -188,6 +204,15 @@ class RunFolder:
         return {
             str(entry["host"]) for entry in self.journal() if entry["kind"] == "closed" and entry["cleaned"]
         }
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing of it is left anywhere, or nothing was ever there."""
+        entries = list(self.journal())
+        if any(entry["kind"] == "unreached" for entry in entries):
+            return True
+        cleaned = {str(e["host"]) for e in entries if e["kind"] == "closed" and e["cleaned"]}
+        return cleaned >= {host.name for host in self.read_plan().hosts}
 
     def ending(self) -> str:
         """How the run is to end, as its first controller was told; empty when it was never begun."""

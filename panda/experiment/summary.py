@@ -41,10 +41,8 @@ class Summary:
         if self.repeated:
             told.append(f"{self.repeated} notifications came twice")
         if self.late_p50_s is not None and self.late_max_s is not None and self.late_p99_s is not None:
-            told.append(
-                f"{self.steps} timed steps, late by p50 {_ms(self.late_p50_s)}, p99 {_ms(self.late_p99_s)},"
-                f" at most {_ms(self.late_max_s)}"
-            )
+            late = f"p50 {_ms(self.late_p50_s)}, p99 {_ms(self.late_p99_s)}, at most {_ms(self.late_max_s)}"
+            told.append(f"{self.steps} timed step{'s' * (self.steps != 1)}, late by {late}")
         told += [f"{who} failed: {why}" for who, why in self.failed.items()]
         return told
 
@@ -81,7 +79,7 @@ def summary_of(folder: RunFolder, view: RunView) -> Summary:
 
 
 def _punctuality(summary: Summary, view: RunView) -> None:
-    late = [step.late_s for step in view.timed_steps if step.late_s is not None]
+    late = [step.late_s for step in view.timed_steps if step.late_s is not None and not step.error]
     summary.steps = len(late)
     if late:
         summary.late_p50_s, summary.late_p99_s = quantile(late, 0.5), quantile(late, 0.99)

@@ -200,10 +200,10 @@ def refusal(host: Host, name: str, key: HostKey, verdict: Verdict) -> HostKeyRef
         case Standing.CHANGED:
             old = ", ".join(dict.fromkeys(line.key.fingerprint for line in verdict.lines))
             reason = f"its key has changed: it shows {shown}, but {places} says {old}"
-            return HostKeyRefused(host.name, reason, f"if that is right: panda trust --replace {host.name}")
+            return HostKeyRefused(host.name, reason, f"if that is right: panda trust --replace {host.where}")
         case _:
             reason = f"its key {shown} is unknown as {name}"
-            return HostKeyRefused(host.name, reason, f"compare it and run: panda trust {host.name}")
+            return HostKeyRefused(host.name, reason, f"compare it and run: panda trust {host.where}")
 
 
 def known_line(file: Path, number: int, text: str) -> KnownLine | None:

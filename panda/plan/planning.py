@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Any, Final
 
 from broker_runtime.addresses import parse_address
@@ -42,7 +43,7 @@ class Choices:
 
 def plan_of_topology(topology: Topology, hosts: Mapping[str, Host], choices: Choices) -> Plan:
     """`hosts` has every host of the topology."""
-    network = {name: host.address if host.local else name for name, host in hosts.items()}
+    network = {name: network_address(host) for name, host in hosts.items()}
     return Plan(
         run=choices.run,
         name=topology.name,
@@ -55,6 +56,21 @@ def plan_of_topology(topology: Topology, hosts: Mapping[str, Host], choices: Cho
         gate_timeout_s=choices.gate_timeout_s,
         environment=choices.environment,
     )
+
+
+def network_address(host: Host) -> str:
+    """Where others find what listens there.
+
+    An address in the topology is meant as it stands, though the login may be elsewhere; a name that only
+    an inventory knows means the address that the inventory has for it.
+    """
+    if host.local:
+        return host.address
+    try:
+        ip_address(host.name)
+    except ValueError:
+        return host.address or host.name
+    return host.name
 
 
 def _process(process: Process, network: Mapping[str, str], choices: Choices) -> PlannedProcess:

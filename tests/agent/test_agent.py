@@ -2,6 +2,7 @@
 
 import base64
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -549,3 +550,12 @@ def test_a_controller_that_does_not_read_disturbs_nobody(host: Host) -> None:
         controller.ask("step", step=step(number, None, "mark", text="x" * 4000))
     controller.wait_for("done", number=299)
     controller.ask("stop")
+
+
+def test_a_run_whose_folder_is_removed_ends(host: Host) -> None:
+    controller = host.connect()
+    controller.steer()
+    controller.run(spec_of([sleeper("A")], [step(1, 0.0, "add", "A")]))
+    ours = [identity(controller.wait_for("started")), host.supervisor()]
+    shutil.rmtree(host.folder())
+    until(lambda: not any(lives(*each) for each in ours))

@@ -124,6 +124,7 @@ class World:
             return
         if ask.do == "load":
             self.loaded.add(ask.host)
+            self.event(ask.host, "loaded")
         elif ask.do == "start":
             assert ask.host in self.loaded, "a host starts what it has been given"
             for process in self.plan.first_phase:

@@ -98,6 +98,7 @@ def test_a_gate_that_waits_in_vain_names_the_link_at_its_time_out(panda: Panda, 
     ended = panda("deploy", topology, *panda.inventory, "--yes", "--gate-timeout", "3")
     assert ended.code == 4, ended.err
     assert "link BrokerC – BrokerB: not up at BrokerC and BrokerB" in ended.out
+    assert "does not know the token" in ended.out, "the last words of those concerned are shown"
     assert left_behind(bed) == {}
 
 
@@ -267,3 +268,26 @@ def test_a_token_reaches_every_process_and_no_list_log_or_error(panda: Panda, be
     home = [path for path in panda.folder.rglob("*") if path.is_file() and secret in path.read_text()]
     assert home == []
     assert secret not in said
+
+
+def test_a_stop_that_misses_a_host_says_so_and_the_next_one_does_the_rest(panda: Panda, bed: Bed) -> None:
+    assert panda("deploy", panda.topology(DIALECTS["uri"]), *panda.inventory, "--yes", "--detach").code == 5
+    bed.hosts[1].freeze()
+    first = panda("stop")
+    assert first.code == 3
+    assert "is stopped on 2 hosts" in first.out
+    assert f"not reached: {bed.hosts[1].address}" in first.out
+    assert "partly stopped" in panda("ls").out
+    bed.heal()
+    stages = {each["id"]: each["stage"] for each in panda("status", "--json").data["processes"]}
+    assert stages == {"BrokerA": "removed", "BrokerB": "ready", "BrokerC": "removed"}
+    assert panda("stop").code == 0
+    assert left_behind(bed) == {}
+
+
+def test_hosts_may_go_by_the_names_of_the_inventory(panda: Panda, bed: Bed) -> None:
+    names = [host.name for host in bed.hosts]
+    (panda.folder / "named.txt").write_text(DIALECTS["options"].format(*names, port=PORT))
+    ended = panda("run", "named.txt", *panda.inventory, "--for", "1")
+    assert ended.code == 0, ended.out + ended.err
+    assert left_behind(bed) == {}

@@ -152,6 +152,35 @@ def test_what_has_no_end_is_refused_before_anything_is_done(here: Here) -> None:
     assert list((here.folder / "runs").iterdir()) == []
 
 
+def test_a_topology_that_starts_nothing_is_refused(here: Here) -> None:
+    (here.folder / "t.txt").write_text("# nothing yet\n")
+    ended = here("run", "t.txt", "--local")
+    assert ended.returncode == 2
+    assert "t.txt starts nothing" in ended.stderr
+
+
+def test_a_place_where_no_run_can_be_kept_is_refused(here: Here) -> None:
+    (here.folder / "file").write_text("")
+    for verb in (("run", str(TOPOLOGIES / "papers.txt"), "--local", "--for", "1"), ("ls",), ("status",)):
+        ended = here(*verb, "--runs", "file")
+        assert ended.returncode == 2, verb
+        assert "file" in ended.stderr
+        assert "internal error" not in ended.stderr
+
+
+def test_stop_without_a_name_means_the_newest_run_that_is_not_over(here: Here) -> None:
+    papers = str(TOPOLOGIES / "papers.txt")
+    assert here("deploy", papers, "--local", "--yes", "--detach", "--name", "first").returncode == 5
+    assert here("run", papers, "--local", "--for", "1", "--name", "second").returncode == 0
+    assert here.processes() != []
+    ended = here("stop")
+    assert ended.returncode == 0
+    assert "first is stopped on 1 host" in ended.stdout
+    assert here.processes() == []
+    assert "is over" in here("step", "0 MARK late").stderr
+    assert here("collect").returncode == 0
+
+
 def test_without_a_terminal_a_deployment_wants_yes(here: Here) -> None:
     ended = here("deploy", str(TOPOLOGIES / "papers.txt"), "--local")
     assert ended.returncode == 2
@@ -184,8 +213,8 @@ def test_the_words_of_old_do_a_whole_experiment_from_a_script(here: Here) -> Non
         check=False,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "1 steps added" in ended.stdout
-    assert "nothing of it is left on 1 hosts" in ended.stdout
+    assert "1 step added" in ended.stdout
+    assert "nothing of it is left on 1 host" in ended.stdout
     run = max((here.folder / "runs").iterdir())
     journals = "".join(path.read_text() for path in run.glob("hosts/*/journal.jsonl"))
     assert "typed at the console" in journals

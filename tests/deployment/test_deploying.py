@@ -155,7 +155,7 @@ def _downs(panda: Panda) -> set[tuple[str, str]] | None:
 
 
 def test_a_killed_controller_is_followed_by_another_that_goes_on(panda: Panda, bed: Bed) -> None:
-    topology = panda.topology(DIALECTS["options"] + CLIENTS + "4 MARK the end\n")
+    topology = panda.topology(DIALECTS["options"] + CLIENTS + "9 MARK the end\n")
     first = panda.start("deploy", topology, *panda.inventory, "--yes")
     wait_until(lambda: (panda.folder / "runs").is_dir() and _went(panda), "GO was given")
     refused = panda("attach")

@@ -64,7 +64,6 @@ def _examine(
     from panda.hosts.keys import KnownHosts
     from panda.hosts.local import LocalRemote
     from panda.hosts.remote import Remote, connect
-    from panda.hosts.sources import local_hosts
 
     keys = KnownHosts()
 
@@ -80,13 +79,21 @@ def _examine(
             return connect(host, keys, timeout_s=timeout_s)
 
         if local:
-            names = named or (topology.hosts if topology is not None else ())
-            if not names:
-                raise typer.BadParameter("name a topology or a --host")
-            chosen = list(local_hosts(names, Path(name)).values())
+            chosen = _here(topology, named, Path(name))
         else:
             chosen = choosing.choose(named, topology, inventory)
         return check(reach, chosen, _ports(topology), timeout_s=timeout_s, on_report=told)
+
+
+def _here(topology: Topology | None, named: list[str] | None, folder: Path) -> list[Host]:
+    from panda.hosts.sources import local_hosts
+
+    if named:
+        return list(local_hosts(named, folder).values())
+    if topology is None:
+        raise typer.BadParameter("name a topology or a --host")
+    # As a deployment would have it: if another run has the usual addresses, on other ones.
+    return list(ground.hosts_of(topology, None, folder, take=True).values())
 
 
 def _ports(topology: Topology | None) -> dict[str, list[int]]:

@@ -210,10 +210,12 @@ def test_a_topology_on_this_machine_has_its_ports_checked(tmp_path: Path) -> Non
     with listening("127.77.0.1") as port:
         topology = tmp_path / "t.txt"
         topology.write_text(f"0 ADD A 10.0.1.1 startbroker -i A -p {port}\n")
-        answer = panda(tmp_path, "doctor", str(topology), "--local", "--json")
-    assert answer.returncode == Exit.FAILED, answer.stderr
-    (host,) = answer_json(answer)["hosts"]
+        named = panda(tmp_path, "doctor", str(topology), "--host", "10.0.1.1", "--local", "--json")
+        elsewhere = panda(tmp_path, "doctor", str(topology), "--local", "--json")
+    assert named.returncode == Exit.FAILED, named.stderr
+    (host,) = answer_json(named)["hosts"]
     assert host["checks"]["ports"]["ports_busy"] == [port]
+    assert elsewhere.returncode == Exit.DONE, "a deployment would take other addresses, too"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t.txt"]
 
 

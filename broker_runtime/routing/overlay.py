@@ -72,6 +72,8 @@ class Overlay:
 
     def surplus(self) -> list[str]:
         """Neighbours whose link closes a cycle and has to go."""
+        if len(self.own.links) < 2:  # no cycle goes through a leaf, and most brokers are leaves
+            return []
         group: dict[str, str] = {}
 
         def root(name: str) -> str:

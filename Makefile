@@ -11,14 +11,16 @@ CASES ?= 200000
 N ?= 4
 SOAK ?=
 
-# What tests and people need beside Python: real sshd hosts in namespaces, and the programs to look into them.
-PACKAGES := openssh-server openssh-client iproute2 util-linux procps sudo
-PROGRAMS := /usr/sbin/sshd ssh ip unshare nsenter setpriv ps sudo
+# What tests and people need beside Python: real sshd hosts in namespaces, the programs to look into them, and a
+# browser for the reports.
+PACKAGES := openssh-server openssh-client iproute2 util-linux procps sudo chromium fonts-dejavu-core
+PROGRAMS := /usr/sbin/sshd ssh ip unshare nsenter setpriv ps sudo chromium
+JAVA := openjdk-17-jre-headless
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: help setup packages demo test testbed lint typecheck format bench bench-matching bench-broker bench-deploy soak sim mutants fuzz clean
+.PHONY: help setup packages java demo test testbed lint typecheck format bench bench-matching bench-broker bench-deploy soak sim mutants fuzz clean
 
 help: ## show this list
 	@echo 'usage: make <target>'
@@ -37,6 +39,14 @@ packages: # Debian packages of which a program is missing; only tests need them
 	    break; \
 	done
 
+java: # for Spark: the analysis
+	@if ! command -v java >/dev/null; then \
+	    echo 'setup: Java is missing, installing $(JAVA)'; \
+	    test "$$(id -u)" = 0 || { echo 'setup: please run: apt-get install $(JAVA)' >&2; exit 1; }; \
+	    export DEBIAN_FRONTEND=noninteractive; \
+	    apt-get install -y -q $(JAVA) || { apt-get update -q && apt-get install -y -q $(JAVA); }; \
+	fi
+
 # pyspark is built from its source archive and is most of that minute.
 $(INSTALLED): pyproject.toml
 	@if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
@@ -52,10 +62,10 @@ $(INSTALLED): pyproject.toml
 	@touch $@
 	@echo 'setup: done'
 
-demo: setup ## deploy a topology on this machine, break a link, and see what was delivered
+demo: setup java ## deploy a topology on this machine, break a link, and see what was delivered
 	$(BIN)/panda run topologies/stock-quotes.txt --local
 
-test: packages lint typecheck ## everything that continuous integration runs
+test: packages java lint typecheck ## everything that continuous integration runs
 	$(BIN)/pytest -n 2
 
 testbed: setup packages ## N real hosts to try panda on, until ^C (default 4)

@@ -1,4 +1,4 @@
-"""Decides what a client logs: messages when acknowledged, withdrawals when made, notifications when they come.
+"""Decides what a client logs: messages when acknowledged, withdrawals when made, notifications as they come.
 
 What concerns control classes is not logged: steering an experiment is no part of it.
 """

@@ -16,4 +16,4 @@ EVERY_BROKER: Final = "*"
 def concerns_control(wanted: Conjunction) -> bool:
     """Whether a subscription or advertisement is for control classes only."""
     classes = wanted.constraints[CLASS].values
-    return bool(classes) and classes <= CONTROL_CLASSES
+    return bool(classes and classes <= CONTROL_CLASSES)

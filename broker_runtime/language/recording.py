@@ -5,16 +5,16 @@ It never reads them back. docs/log-format.md says what the fields mean.
 
 from __future__ import annotations
 
-import math
-from datetime import datetime
-from typing import Final
+from math import isfinite
+from typing import Any, Final
 
 from broker_runtime.language.messages import CLASS, Conjunction, Content
 from broker_runtime.language.predicates import Op, Predicate, Variable
 from broker_runtime.language.printing import print_predicates, print_value
 from broker_runtime.language.values import Type, Value
 
-_INTEGERS_END: Final = 1 << 63  # what readers hold in a signed integer of 64 bits ends here
+_INTEGER_MIN: Final = -(1 << 63)  # beyond, readers have no integers
+_INTEGER_MAX: Final = (1 << 63) - 1
 _OPERAND_LISTS: Final = {
     "texts": "texts",
     "integers": "numbers",
@@ -29,12 +29,15 @@ Plain = str | int | float | bool | None
 def recorded_content(content: Content) -> dict[str, object]:
     """The class, and all other attributes by type; a type that does not occur is left out."""
     class_ = content[CLASS]
-    by_type: dict[str, dict[str, Plain]] = {}
+    fields: dict[str, Any] = {CLASS: class_ if isinstance(class_, str) else print_value(class_)}
     for attribute, value in content.items():
-        if attribute != CLASS or value.__class__ is not str:
+        if attribute != CLASS or class_.__class__ is not str:
             type_, plain = _plain(value)
-            by_type.setdefault(type_, {})[attribute] = plain
-    return {CLASS: class_ if isinstance(class_, str) else print_value(class_), **by_type}
+            if type_ in fields:
+                fields[type_][attribute] = plain
+            else:
+                fields[type_] = {attribute: plain}
+    return fields
 
 
 def recorded_filter(wanted: Conjunction) -> dict[str, object]:
@@ -63,15 +66,15 @@ def _plain(value: Value) -> tuple[str, Plain]:
     """The type under which a value is written, and the value as JSON has it."""
     if isinstance(value, str):
         return "texts", value
+    if isinstance(value, float):
+        return "floats", value if isfinite(value) else None
     if isinstance(value, bool):
         return "flags", value
-    if isinstance(value, datetime):
-        return "dates", value.timestamp()
     if isinstance(value, int):
-        if -_INTEGERS_END <= value < _INTEGERS_END:
+        if _INTEGER_MIN <= value <= _INTEGER_MAX:
             return "integers", value
         try:
             return "floats", float(value)
         except OverflowError:
             return "floats", None
-    return "floats", value if math.isfinite(value) else None
+    return "dates", value.timestamp()

@@ -175,7 +175,7 @@ async def test_a_broker_that_is_ended_has_logged_all_its_traffic(processes: Proc
         assert (before["kind"], before["peer"]) == ("counts", end.get("peer", end.get("client")))
     totals = {line["peer"]: line for line in log(processes, "A", "counts")}
     assert totals["P"]["role"] == "client"
-    assert totals["P"]["records_in"] == 13  # an advertisement, ten publications, and what `settle` asks and withdraws
+    assert totals["P"]["records_in"] == 13  # ten publications, an advertisement, two for `settle`
     (stop,) = [index for index, line in enumerate(lines) if line["kind"] == "stop"]
     load = lines[stop - 1]
     assert (load["kind"], load["publications"], load["unwanted"]) == ("load", 10, 3)

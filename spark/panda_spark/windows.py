@@ -2,8 +2,8 @@
 
 A window is final when the watermark has passed its end: the newest time seen in earlier batches, less a
 delay. What comes later still is counted as late in the newest window, so that every line is counted once.
-Latencies are kept as counts in buckets that grow by 2 %, so that a percentile is off by 1 % at most and a window
-has a bounded size, however many deliveries it saw.
+Latencies are kept as counts in buckets that grow by 2 %, so that a percentile is off by 1 % at most and a
+window has a bounded size, however many deliveries it saw.
 """
 
 from __future__ import annotations

@@ -1,0 +1,101 @@
+"""Decides what a figure is and the parts that all of them share; draws nothing itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from panda_spark.report.palette import CONFIG
+
+Spec = dict[str, Any]
+
+WIDTH, HALF = 1040, 508  # of the static picture; in the page a figure is as wide as its column
+FLOOR_S = 1e-5  # a logarithmic axis has no zero: shorter times, and those below it, are drawn here
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+
+# Axis labels come as seconds and read as 5 ms; the backtick-free expression is ours, never a log's.
+SECONDS_LABEL = (
+    "datum.value == 0 ? '0' : abs(datum.value) < 0.000999 ? format(datum.value * 1e6, '~r') + ' µs' : "
+    "abs(datum.value) < 0.999 ? format(datum.value * 1e3, '~r') + ' ms' : format(datum.value, ',~r') + ' s'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture with its data. `caption` says what to see."""
+
+    name: str
+    title: str
+    caption: str
+    spec: Spec
+    rows: Sequence[dict[str, object]]
+    half: bool = False  # stands beside another
+    fixed: bool = False  # keeps its width in the page, and scrolls where there is less room
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Why a figure is not there."""
+
+    title: str
+    why: str
+
+
+def framed(layers: Sequence[Spec], height: int, *, width: int = WIDTH, **more: object) -> Spec:
+    """Layers as a whole specification."""
+    return {
+        "$schema": SCHEMA,
+        "width": width,
+        "height": height,
+        "autosize": {"type": "fit", "contains": "padding"},
+        "padding": {"left": 4, "right": 14, "top": 6, "bottom": 4},
+        "config": CONFIG,
+        **more,
+        "layer": list(layers),
+    }
+
+
+def values(rows: Sequence[dict[str, object]]) -> Spec:
+    return {"values": list(rows)}
+
+
+def quantity(field: str, **more: object) -> Spec:
+    return {"field": field, "type": "quantitative", **more}
+
+
+def category(field: str, **more: object) -> Spec:
+    return {"field": field, "type": "nominal", **more}
+
+
+def colours(names: Sequence[str], range_: Sequence[str]) -> Spec:
+    """A colour for each name, in this order, with a legend."""
+    return category("series", scale={"domain": list(names), "range": list(range_)}, title=None)
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """1, 10, 100, or 1, 2, 5, 10 where the axis spans little."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    steps = (1, 2, 5) if last - first <= 2 else (1,)
+    ticks = [float(f"{step}e{power}") for power in range(first, last + 1) for step in steps]
+    return [tick for tick in ticks if low <= tick <= high]
+
+
+def log_domain(found: Sequence[float]) -> tuple[float, float]:
+    """An axis around positive values that is at least a decade long."""
+    low, high = max(min(found), FLOOR_S), max(*found, FLOOR_S)
+    low, high = low / 1.25, high * 1.25
+    while high / low < 10:
+        low, high = low / 1.4, high * 1.4
+    return low, high
+
+
+def log_seconds(field: str, found: Sequence[float], title: str, **axis: object) -> Spec:
+    low, high = log_domain(found)
+    return quantity(
+        field,
+        title=title,
+        scale={"type": "log", "domain": [low, high], "nice": False},
+        axis={"values": log_ticks(low, high), "labelExpr": SECONDS_LABEL, **axis},
+    )

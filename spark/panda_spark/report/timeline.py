@@ -1,0 +1,415 @@
+"""Decides the figures that lie on the time axis of a run: latency, throughput, lives of processes and links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from panda_spark.report.data import Row, RunData, number, text
+from panda_spark.report.figure import (
+    FLOOR_S,
+    HALF,
+    WIDTH,
+    Absent,
+    Figure,
+    Spec,
+    category,
+    colours,
+    framed,
+    log_seconds,
+    quantity,
+    values,
+)
+from panda_spark.report.palette import LIGHT, SERIES
+from panda_spark.report.sentences import named
+from panda_spark.report.words import counted, seconds, short
+
+AXIS_EXTENT = 84  # left of every plot on the time axis, so that they stand exactly below each other
+LABEL_ROWS = 3  # of marks and faults above the first figure
+LABEL_WIDTH = 6.2  # of a character, in pixels
+LIVES_MAX = 60  # rows of the lives of processes and links
+SERIES_MAX = 5  # brokers that have a colour; the others are grey
+
+
+def span(data: RunData) -> tuple[float, float]:
+    """The time axis of all figures of a run."""
+    columns = {
+        "latency": ("bucket_s",),
+        "throughput": ("bucket_s",),
+        "faults": ("from_s", "until_s"),
+        "marks": ("at_s",),
+        "samples": ("at_s",),
+        "processes": ("ready_s", "ended_s"),
+        "links": ("from_s", "until_s"),
+    }
+    found = [
+        value
+        for table, names in columns.items()
+        for row in data.rows(table)
+        for name in names
+        if (value := number(row, name)) is not None
+    ]
+    run = data.first("runs")
+    found += [value for name in ("first_s", "last_s") if (value := number(run, name)) is not None]
+    if not found:
+        return 0.0, 1.0
+    low, high = min(found), max(found)
+    return low, high if high > low else low + 1.0
+
+
+class TimeAxis:
+    """The axis with what is drawn in every figure on it: faults as shades, marks as rules."""
+
+    def __init__(self, data: RunData) -> None:
+        self.from_s, self.until_s = span(data)
+        self.faults: list[dict[str, object]] = [
+            {
+                "from_s": start,
+                "until_s": end if (end := number(row, "until_s")) is not None else self.until_s,
+                "what": named(row),
+            }
+            for row in data.rows("faults")
+            if (start := number(row, "from_s")) is not None
+        ]
+        self.marks: list[dict[str, object]] = [
+            {"at_s": at, "what": short(text(row, "text"), 60)}
+            for row in data.rows("marks")
+            if (at := number(row, "at_s")) is not None
+        ]
+
+    def x(self, field: str, **more: object) -> Spec:
+        scale = {"domain": [{"expr": "from_s"}, {"expr": "until_s"}], "nice": False, "zero": False}
+        axis = {"grid": False, "labelExpr": "format(datum.value, ',~r') + ' s'", "tickCount": 8, "labelFlush": True}
+        return quantity(field, scale=scale, axis=axis, title=None, **more)
+
+    def figure(self, layers: Sequence[Spec], height: int, *, width: int = WIDTH, labels: bool = False) -> Spec:
+        under: list[Spec] = []
+        if self.faults:
+            under.append(
+                {
+                    "data": values(self.faults),
+                    "mark": {"type": "rect", "color": LIGHT["red"], "opacity": 0.13, "clip": True},
+                    "encoding": {
+                        "x": self.x("from_s"),
+                        "x2": {"field": "until_s"},
+                        "tooltip": [category("what", title="fault"), quantity("from_s"), quantity("until_s")],
+                    },
+                }
+            )
+        if self.marks:
+            under.append(
+                {
+                    "data": values(self.marks),
+                    "mark": {"type": "rule", "color": LIGHT["soft"], "strokeDash": [3, 3], "clip": True},
+                    "encoding": {
+                        "x": self.x("at_s"),
+                        "tooltip": [category("what", title="mark"), quantity("at_s")],
+                    },
+                }
+            )
+        rows = self._labels() if labels else []
+        if rows:
+            under.append(self._label_layer(rows))
+        top = 6 + 13 * (1 + max((int(str(row["row"])) for row in rows), default=-1))
+        return framed(
+            [*under, *layers],
+            height + top,
+            width=width,
+            params=[{"name": "from_s", "value": self.from_s}, {"name": "until_s", "value": self.until_s}],
+            padding={"left": 4, "right": 14, "top": top, "bottom": 4},
+        )
+
+    def _labels(self) -> list[dict[str, object]]:
+        """Labels of marks and faults in rows, each in the first where it does not run into another."""
+        scale = (WIDTH - AXIS_EXTENT) / (self.until_s - self.from_s)
+        wanted = [(float(str(row["from_s"])), str(row["what"]), LIGHT["red"]) for row in self.faults]
+        wanted += [(float(str(row["at_s"])), str(row["what"]), LIGHT["soft"]) for row in self.marks]
+        ends = [float("-inf")] * LABEL_ROWS
+        rows: list[dict[str, object]] = []
+        for at, what, colour in sorted(wanted):
+            label = short(what, 34)
+            left = (at - self.from_s) * scale
+            width = len(label) * LABEL_WIDTH
+            right = left + width > WIDTH - AXIS_EXTENT
+            if right:
+                left -= width
+            row = next((each for each in range(LABEL_ROWS) if ends[each] + 8 <= left), None)
+            if row is None:
+                continue  # no room: the rule is there, its text is in the tooltip and in the table
+            ends[row] = left + width
+            rows.append({"at_s": at, "label": label, "row": row, "colour": colour, "right": right})
+        return rows
+
+    def _label_layer(self, rows: list[dict[str, object]]) -> Spec:
+        sides: list[Spec] = []
+        for right in (False, True):
+            for colour in (LIGHT["red"], LIGHT["soft"]):
+                some = [row for row in rows if row["right"] is right and row["colour"] == colour]
+                if not some:
+                    continue
+                mark = {"type": "text", "align": "right" if right else "left", "color": colour, "baseline": "bottom"}
+                sides.append(
+                    {
+                        "data": values([{k: v for k, v in row.items() if k != "colour"} for row in some]),
+                        "transform": [{"filter": "datum.at_s >= from_s && datum.at_s <= until_s"}],
+                        "mark": {**mark, "y": {"expr": "-4 - 13 * datum.row"}, "dx": -3 if right else 0},
+                        "encoding": {"x": self.x("at_s"), "text": {"field": "label"}},
+                    }
+                )
+        return {"layer": sides}
+
+
+def y_axis(**more: object) -> Spec:
+    return {"minExtent": AXIS_EXTENT, "maxExtent": AXIS_EXTENT, "titleAnchor": "end", "tickCount": 4, **more}
+
+
+def latency(data: RunData, axis: TimeAxis) -> Figure | Absent:
+    title = "Latency over time"
+    found = sorted(
+        (row for row in data.latency("time") if number(row, "bucket_s") is not None),
+        key=lambda row: number(row, "bucket_s") or 0.0,
+    )
+    found = [row for row in found if number(row, "p50_s") is not None]
+    if not found:
+        return Absent(title, "no delivery has a latency, so there is none to show over time")
+    step = _step(found, data)
+    rows: list[dict[str, object]] = []
+    for before, row in zip([None, *found], found, strict=False):
+        at = number(row, "bucket_s") or 0.0
+        if before is not None and step and at - (number(before, "bucket_s") or 0.0) > 1.5 * step:
+            # A bucket in which nothing arrived ends the line: it must not look like a measurement.
+            rows += [
+                {"at_s": at - step, "series": series, "shown_s": None, "latency_s": None, "count": 0}
+                for series in ("p50", "p95", "p99")
+            ]
+        for series in ("p50", "p95", "p99"):
+            value = number(row, f"{series}_s")
+            shown = None if value is None else max(value, FLOOR_S)
+            rows.append(
+                {
+                    "at_s": at + step / 2,
+                    "series": series,
+                    "shown_s": shown,
+                    "latency_s": value,
+                    "count": number(row, "count"),
+                }
+            )
+    heights = [float(str(row["shown_s"])) for row in rows if row["shown_s"] is not None]
+    line: Spec = {
+        "data": values(rows),
+        "mark": {"type": "line", "clip": True, "point": {"size": 14, "filled": True} if len(found) <= 150 else False},
+        "encoding": {
+            "x": axis.x("at_s"),
+            "y": log_seconds("shown_s", heights, "", **y_axis(tickCount=None)),
+            "color": colours(("p50", "p95", "p99"), (LIGHT["blue"], LIGHT["mid"], LIGHT["pale"])),
+            "tooltip": [
+                quantity("at_s", title="at"),
+                category("series", title="quantile"),
+                quantity("latency_s", title="latency"),
+                quantity("count", title="deliveries"),
+            ],
+        },
+    }
+    caption = "Half of the deliveries are below p50, 95 % below p95, 99 % below p99; logarithmic."
+    if axis.faults:
+        caption += " Faults are shaded."
+    return Figure("latency-time", title, caption, axis.figure([line], 250, labels=True), rows)
+
+
+def _step(found: Sequence[Row], data: RunData) -> float:
+    width = number(data.first("throughput"), "width_s")
+    if width:
+        return width
+    times = [number(row, "bucket_s") or 0.0 for row in found]
+    return min((b - a for a, b in zip(times, times[1:], strict=False) if b > a), default=0.0)
+
+
+def throughput(data: RunData, axis: TimeAxis) -> Figure | Absent:
+    title = "Throughput over time"
+    rows: list[dict[str, object]] = []
+    for row in data.rows("throughput"):
+        at, width = number(row, "bucket_s"), number(row, "width_s") or 1.0
+        if at is None:
+            continue
+        for series in ("published", "delivered"):
+            amount = number(row, series)
+            if amount is not None:
+                rows.append({"at_s": at, "series": series, "per_s": amount / width, "count": amount})
+    if not any(row["count"] for row in rows):
+        return Absent(title, "nothing was published or delivered")
+    line: Spec = {
+        "data": values(rows),
+        "mark": {"type": "line", "interpolate": "step-after", "clip": True},
+        "encoding": {
+            "x": axis.x("at_s"),
+            "y": quantity("per_s", title="per second", axis=y_axis()),
+            "color": colours(("published", "delivered"), (LIGHT["amber"], LIGHT["blue"])),
+            "tooltip": [quantity("at_s", title="from"), category("series"), quantity("count"), quantity("per_s")],
+        },
+    }
+    return Figure("throughput", title, "Publications and deliveries a second.", axis.figure([line], 170), rows)
+
+
+def lives(data: RunData, axis: TimeAxis) -> Figure | Absent:
+    title = "Processes and links"
+    rows = [*_process_rows(data, axis), *_link_rows(data, axis)]
+    if not rows:
+        return Absent(title, "no process and no link was logged")
+    troubled = {str(row["name"]) for row in rows if row["series"] in {"failed", "link down"}}
+    names = list(dict.fromkeys(str(row["name"]) for row in rows))
+    kept = sorted(names, key=lambda name: name not in troubled)[:LIVES_MAX]
+    order = [name for name in names if name in set(kept)]
+    rows = [row for row in rows if row["name"] in set(kept)]
+    bars: Spec = {
+        "data": values(rows),
+        "mark": {"type": "bar", "height": {"band": 0.62}, "clip": True, "cornerRadius": 1},
+        "encoding": {
+            "x": axis.x("from_s"),
+            "x2": {"field": "until_s"},
+            "y": category(
+                "name", sort=order, title=None, axis=y_axis(labelLimit=AXIS_EXTENT - 8, grid=False, labelFontSize=10)
+            ),
+            "color": colours(
+                ("process", "failed", "link up", "link down"),
+                (LIGHT["mid"], LIGHT["red"], LIGHT["rest"], LIGHT["amber"]),
+            ),
+            "tooltip": [
+                category("name"),
+                category("series", title="state"),
+                quantity("from_s", title="from"),
+                quantity("until_s", title="until"),
+                category("why"),
+            ],
+        },
+    }
+    left_out = len(names) - len(order)
+    caption = "From its start to its end; a link by whether its connection was there."
+    if left_out:
+        caption += f" {counted(left_out, 'line')} left out, where all was well."
+    height = 30 + 15 * len(order)
+    return Figure("lives", title, caption, axis.figure([bars], height), rows)
+
+
+def _process_rows(data: RunData, axis: TimeAxis) -> list[dict[str, object]]:
+    found = sorted(
+        data.rows("processes"),
+        key=lambda row: (text(row, "role") != "broker", number(row, "started_s") or 0.0, text(row, "process")),
+    )
+    rows: list[dict[str, object]] = []
+    for row in found:
+        start = number(row, "started_s")
+        if start is None:
+            continue
+        end = number(row, "ended_s")
+        failed = end is not None and row.get("expected") is False
+        code, signal = text(row, "code"), text(row, "signal")
+        why = f"ended by {signal}" if signal else f"ended with {code}" if code else ""
+        rows.append(
+            {
+                "name": short(text(row, "process"), 40),
+                "series": "failed" if failed else "process",
+                "from_s": max(start, axis.from_s),
+                "until_s": axis.until_s if end is None else end,
+                "why": why,
+            }
+        )
+    return rows
+
+
+def _link_rows(data: RunData, axis: TimeAxis) -> list[dict[str, object]]:
+    found = sorted(data.rows("links"), key=lambda row: (text(row, "a"), text(row, "b"), number(row, "from_s") or 0.0))
+    rows: list[dict[str, object]] = []
+    for row in found:
+        start = number(row, "from_s")
+        if start is None:
+            continue
+        end = number(row, "until_s")
+        down = text(row, "state") == "down"
+        rows.append(
+            {
+                "name": f"{short(text(row, 'a'), 20)}–{short(text(row, 'b'), 20)}",
+                "series": "link down" if down else "link up",
+                "from_s": max(start, axis.from_s),
+                "until_s": axis.until_s if end is None else end,
+                "why": short(text(row, "reason")),
+            }
+        )
+    return rows
+
+
+SAMPLED = (
+    ("tables", "subscriptions", "Routing tables", "Subscriptions that a broker holds.", "subscriptions"),
+    ("queueing", "queueing_ms", "Queueing", "Mean time a publication waits in a broker.", "ms"),
+    ("matching", "matching_us", "Matching", "Mean time to find who wants a publication.", "µs"),
+    ("memory", "memory_mb", "Memory", "Resident memory of a broker.", "MB"),
+)
+
+
+def sampled(data: RunData, axis: TimeAxis) -> list[Figure | Absent]:
+    """What every broker said of itself, every few seconds."""
+    return [_sampled(data, axis, *each) for each in SAMPLED]
+
+
+def _sampled(data: RunData, axis: TimeAxis, name: str, column: str, title: str, says: str, unit: str) -> Figure | Absent:
+    points: list[tuple[str, float, float]] = []
+    for row in data.rows("samples"):
+        at = number(row, "at_s")
+        value = number(row, column)
+        if column == "memory_mb" and (memory := number(row, "memory_bytes")) is not None:
+            value = memory / 1e6
+        if at is not None and value is not None:
+            points.append((short(text(row, "broker"), 40), at, value))
+    if not points:
+        return Absent(title, "the brokers logged no such samples")
+    highest: dict[str, float] = {}
+    for broker, _, value in points:
+        highest[broker] = max(value, highest.get(broker, value))
+    ranked = sorted(highest, key=lambda broker: (-highest[broker], broker))
+    top = ranked[:SERIES_MAX]
+    series = [*top, "others"] if len(ranked) > len(top) else top
+    rows: list[dict[str, object]] = [
+        {"at_s": at, "broker": broker, "series": broker if broker in top else "others", "value": value}
+        for broker, at, value in points
+    ]
+    few = len(points) <= 40 * len(ranked)
+    line: Spec = {
+        "data": values(rows),
+        "mark": {"type": "line", "clip": True, "point": {"size": 10} if few else False, "strokeWidth": 1.5},
+        "encoding": {
+            "x": axis.x("at_s"),
+            "y": quantity("value", title=unit, axis=y_axis(minExtent=50, maxExtent=50)),
+            "detail": category("broker"),
+            "color": colours(series, [*SERIES[: len(top)], LIGHT["rest"]]),
+            "opacity": {"condition": {"test": "datum.series === 'others'", "value": 0.35}, "value": 1},
+            "tooltip": [category("broker"), quantity("at_s", title="at"), quantity("value", title=unit)],
+        },
+    }
+    caption = says if len(ranked) <= len(top) else f"{says} The {len(top)} highest of {len(ranked)} are named."
+    return Figure(name, title, caption, axis.figure([line], 170, width=HALF), rows, half=True)
+
+
+def detections(data: RunData, axis: TimeAxis) -> Figure | Absent:
+    title = "Composite detections"
+    rows: list[dict[str, object]] = [
+        {
+            "at_s": at,
+            "subscriber": short(text(row, "subscriber"), 40),
+            "subscription": short(text(row, "subscription"), 60),
+            "events": number(row, "events"),
+            "latency": seconds(number(row, "latency_s")),
+        }
+        for row in data.rows("detections")
+        if (at := number(row, "at_s")) is not None
+    ]
+    if not rows:
+        return Absent(title, "there were no composite subscriptions, or none was met")
+    ticks: Spec = {
+        "data": values(rows),
+        "mark": {"type": "tick", "thickness": 2, "color": LIGHT["teal"], "clip": True},
+        "encoding": {
+            "x": axis.x("at_s"),
+            "y": category("subscriber", title=None, axis=y_axis(labelLimit=AXIS_EXTENT - 8)),
+            "tooltip": [category(each) for each in ("subscriber", "subscription", "events", "latency")],
+        },
+    }
+    height = 30 + 22 * len({row["subscriber"] for row in rows})
+    return Figure("detections", title, "When a composite subscription was met.", axis.figure([ticks], height), rows)

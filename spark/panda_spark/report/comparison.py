@@ -8,8 +8,10 @@ from panda_spark.report.data import ComparisonData, Row, count, number, text
 from panda_spark.report.figure import (
     FLOOR_S,
     HALF,
+    ROWS,
     SECONDS_LABEL,
     Absent,
+    Datum,
     Figure,
     Spec,
     category,
@@ -36,7 +38,12 @@ IMPORTANT = (
     ("late", "Late"),
     ("records", "Records"),
 )
-JUDGED = {"better": LIGHT["teal"], "worse": LIGHT["red"], "different": LIGHT["blue"], "by chance": LIGHT["rest"]}
+JUDGED = {
+    "better": LIGHT["teal"],
+    "worse": LIGHT["red"],
+    "different": LIGHT["blue"],
+    "by chance": LIGHT["rest"],
+}
 
 
 def shown(unit: str) -> Callable[[float | None], str]:
@@ -64,7 +71,9 @@ def headlines(data: ComparisonData) -> list[Headline]:
     worse = found.count("worse")
     heads = [
         Headline("Runs", f"{digits(a)} and {digits(b)}", "in A and in B"),
-        Headline("Worse in B", digits(worse), f"of {counted(len(found), 'metric')}", "bad" if worse else "good"),
+        Headline(
+            "Worse in B", digits(worse), f"of {counted(len(found), 'metric')}", "bad" if worse else "good"
+        ),
         Headline("Better in B", digits(found.count("better")), "by more than chance explains"),
     ]
     if limits:
@@ -75,7 +84,7 @@ def headlines(data: ComparisonData) -> list[Headline]:
 
 def intervals(data: ComparisonData) -> Figure | Absent:
     title = "B against A"
-    rows: list[dict[str, object]] = []
+    rows: list[Datum] = []
     for row in data.metrics:
         part_ = number(row, "difference_share")
         if part_ is None:
@@ -106,12 +115,12 @@ def intervals(data: ComparisonData) -> Figure | Absent:
             "encoding": {"x": x},
         },
         {
-            "data": values(rows),
+            "data": ROWS,
             "mark": {"type": "rule", "strokeWidth": 2.5, "opacity": 0.55},
             "encoding": {"y": y, "x": {**x, "field": "low"}, "x2": {"field": "high"}, "color": colour},
         },
         {
-            "data": values(rows),
+            "data": ROWS,
             "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
             "encoding": {
                 "y": y,
@@ -129,7 +138,7 @@ def intervals(data: ComparisonData) -> Figure | Absent:
         },
     ]
     caption = "A difference whose interval crosses zero may be chance."
-    return Figure("intervals", title, caption, framed(layers, 74 + 21 * len(rows)), rows)
+    return Figure("intervals", title, caption, framed(layers, rows, 74 + 21 * len(rows)), rows)
 
 
 def _relative(row: Row, share: float) -> tuple[float, float]:
@@ -153,7 +162,7 @@ def dots(data: ComparisonData) -> list[Figure | Absent]:
 
 
 def _dots(data: ComparisonData, name: str, title: str) -> Figure | None:
-    rows: list[dict[str, object]] = [
+    rows: list[Datum] = [
         {
             "series": text(row, "group").upper(),
             "run": short(text(row, "run"), 60),
@@ -165,7 +174,11 @@ def _dots(data: ComparisonData, name: str, title: str) -> Figure | None:
     ]
     if not any(row["value"] for row in rows):
         return None
-    label = {"labelExpr": SECONDS_LABEL} if name.endswith("_s") and not name.endswith("per_s") else {"format": "~s"}
+    label = (
+        {"labelExpr": SECONDS_LABEL}
+        if name.endswith("_s") and not name.endswith("per_s")
+        else {"format": "~s"}
+    )
     layer: Spec = {
         "mark": {"type": "point", "filled": True, "size": 64, "opacity": 0.75},
         "encoding": {
@@ -182,13 +195,13 @@ def _dots(data: ComparisonData, name: str, title: str) -> Figure | None:
             "y": category("series", sort=list(GROUPS)),
         },
     }
-    spec = framed([layer, mean], 120, width=HALF, data=values(rows))
+    spec = framed([layer, mean], rows, 120, width=HALF, data=ROWS)
     return Figure(f"runs-{name}", title, "A dot for each run; the bar is the mean.", spec, rows, half=True)
 
 
 def latencies(data: ComparisonData) -> Figure | Absent:
     title = "Latency of every run"
-    rows: list[dict[str, object]] = [
+    rows: list[Datum] = [
         {
             "series": text(row, "group").upper(),
             "run": short(text(row, "run"), 60),
@@ -203,10 +216,12 @@ def latencies(data: ComparisonData) -> Figure | Absent:
     if not rows:
         return Absent(title, "no quantiles of latencies were given")
     line: Spec = {
-        "data": values(rows),
+        "data": ROWS,
         "mark": {"type": "line", "opacity": 0.85, "interpolate": "monotone"},
         "encoding": {
-            "x": log_seconds("latency_s", [float(str(row["latency_s"])) for row in rows], "latency", grid=True),
+            "x": log_seconds(
+                "latency_s", [float(str(row["latency_s"])) for row in rows], "latency", grid=True
+            ),
             "y": quantity("quantile", title="share below", axis={"format": ".0%"}, scale={"domain": [0, 1]}),
             "order": quantity("quantile"),
             "detail": category("run"),
@@ -220,7 +235,7 @@ def latencies(data: ComparisonData) -> Figure | Absent:
         },
     }
     caption = "The share of deliveries that took no longer; a line for each run. Further left is faster."
-    return Figure("latencies", title, caption, framed([line], 300), rows)
+    return Figure("latencies", title, caption, framed([line], rows, 300), rows)
 
 
 def _in_unit(row: Row, column: str) -> Cell:

@@ -21,6 +21,7 @@ class Wanted:
     rows_max: int
     order: str
     where: str = "true"
+    evenly: bool = False  # of too many rows take every n-th, not the first
 
 
 # Everything of one table that is wanted comes into RunData.tables[table], one slice after the other.
@@ -49,12 +50,12 @@ WANTED: tuple[Wanted, ...] = (
     Wanted("links", 2_000, "state, from_s, a, b"),
     Wanted("traffic", 5_000, "records_in + records_out DESC NULLS LAST, broker, peer"),
     Wanted("load", 500, "records_in + records_out DESC NULLS LAST, broker"),
-    Wanted("samples", 5_000, "at_s, broker"),
+    Wanted("samples", 4_000, "broker, at_s", evenly=True),
     Wanted("spread", 10, "metric"),
     Wanted("hops", 2_000, "subscriber, hops"),
     Wanted("schedule", 2_000, "error IS NULL, abs(late_s) DESC NULLS LAST, number"),
     Wanted("detections", 500, "at_s, detection"),
-    Wanted("clocks", 2_000, "host, t"),
+    Wanted("clocks", 2_000, "host, t", evenly=True),
     Wanted("quarantine", 200, "file, offset"),
     Wanted("missing", 500, "host, process"),
 )

@@ -9,8 +9,10 @@ from panda_spark.report.data import RunData, count, number, text
 from panda_spark.report.figure import (
     FLOOR_S,
     HALF,
+    ROWS,
     SECONDS_LABEL,
     Absent,
+    Datum,
     Figure,
     Spec,
     category,
@@ -31,7 +33,7 @@ ROW = 22  # pixels of a row
 
 def histogram(data: RunData) -> Figure | Absent:
     title = "How long deliveries took"
-    rows: list[dict[str, object]] = []
+    rows: list[Datum] = []
     for row in data.rows("histogram"):
         low, high, amount = number(row, "lower_s"), number(row, "upper_s"), count(row, "count")
         if high is None or not amount or high <= FLOOR_S:
@@ -42,7 +44,7 @@ def histogram(data: RunData) -> Figure | Absent:
     edges = [float(str(row[side])) for row in rows for side in ("lower_s", "upper_s")]
     x = log_seconds("lower_s", edges, "latency", grid=False)
     bars: Spec = {
-        "data": values(rows),
+        "data": ROWS,
         "mark": {"type": "rect", "color": LIGHT["mid"], "stroke": LIGHT["ground"], "strokeWidth": 1},
         "encoding": {
             "x": x,
@@ -57,7 +59,7 @@ def histogram(data: RunData) -> Figure | Absent:
         },
     }
     summary = data.first("summary")
-    lines: list[dict[str, object]] = [
+    lines: list[Datum] = [
         {"latency_s": value, "label": f"{name} {seconds(value)}"}
         for name in ("p50", "p95", "p99")
         if (value := number(summary, f"latency_{name}_s")) is not None and value > FLOOR_S
@@ -70,12 +72,14 @@ def histogram(data: RunData) -> Figure | Absent:
         )
         for step, line in enumerate(lines):
             mark = {"type": "text", "align": "left", "dx": 4, "y": 8 + 14 * step, "fontWeight": "bold"}
-            layers.append({"data": values([line]), "mark": mark, "encoding": {**place, "text": {"field": "label"}}})
+            layers.append(
+                {"data": values([line]), "mark": mark, "encoding": {**place, "text": {"field": "label"}}}
+            )
     return Figure(
         "latency-distribution",
         title,
         "Logarithmic, in tenths of a decade; the rules are the quantiles of all deliveries.",
-        framed(layers, 240, width=HALF),
+        framed(layers, rows, 240, width=HALF),
         rows,
         half=True,
     )
@@ -87,7 +91,7 @@ def percentiles(data: RunData, by: str) -> Figure | Absent:
     if not found:
         return Absent(title, f"no delivery with a latency is known by {by}")
     found = sorted(found, key=lambda row: (-(number(row, "p99_s") or 0.0), text(row, "key")))
-    rows: list[dict[str, object]] = [
+    rows: list[Datum] = [
         {
             "key": short(text(row, "key"), 60) or "(none)",
             **{f"{each}_s": max(number(row, f"{each}_s") or 0.0, FLOOR_S) for each in ("p50", "p95", "p99")},
@@ -96,7 +100,9 @@ def percentiles(data: RunData, by: str) -> Figure | Absent:
         for row in found[:KEYS_MAX]
     ]
     edges = [float(str(row[f"{each}_s"])) for row in rows for each in ("p50", "p95", "p99")]
-    y = category("key", sort=[row["key"] for row in rows], title=None, axis={"labelLimit": LABELS, "grid": False})
+    y = category(
+        "key", sort=[row["key"] for row in rows], title=None, axis={"labelLimit": LABELS, "grid": False}
+    )
     x = log_seconds("p50_s", edges, "")
     tooltip = [
         category("key", title=by),
@@ -122,7 +128,7 @@ def percentiles(data: RunData, by: str) -> Figure | Absent:
     ]
     more = len(found) - len(rows)
     caption = "Slowest first." + (f" {digits(more)} more in the table." if more else "")
-    spec = framed([rule, *dots], 62 + ROW * len(rows), width=HALF, data=values(rows))
+    spec = framed([rule, *dots], rows, 62 + ROW * len(rows), width=HALF, data=ROWS)
     return Figure(f"latency-{by}", title, caption, spec, rows, half=True)
 
 
@@ -137,7 +143,7 @@ def verdicts(data: RunData, by: str) -> Figure | Absent:
     if not found:
         return Absent(title, "no publication met a subscription, so there is nothing to judge")
     ranked = sorted(found, key=lambda key: (found[key]["delivered"] / found[key].total(), key))
-    rows: list[dict[str, object]] = [
+    rows: list[Datum] = [
         {
             "key": key,
             "series": verdict if verdict in VERDICTS else "unknown",
@@ -151,7 +157,7 @@ def verdicts(data: RunData, by: str) -> Figure | Absent:
     ]
     used = [verdict for verdict in VERDICTS if any(row["series"] == verdict for row in rows)]
     bars: Spec = {
-        "data": values(rows),
+        "data": ROWS,
         "mark": {"type": "bar", "height": {"band": 0.7}},
         "encoding": {
             "y": category("key", sort=ranked[:KEYS_MAX], title=None, axis={"labelLimit": LABELS}),
@@ -175,7 +181,7 @@ def verdicts(data: RunData, by: str) -> Figure | Absent:
     more = len(ranked) - KEYS_MAX
     caption = "Worst first." + (f" {digits(more)} more in the table." if more > 0 else "")
     height = 62 + ROW * min(len(ranked), KEYS_MAX)
-    return Figure(f"verdicts-{by}", title, caption, framed([bars], height, width=HALF), rows, half=True)
+    return Figure(f"verdicts-{by}", title, caption, framed([bars], rows, height, width=HALF), rows, half=True)
 
 
 def hops(data: RunData) -> Figure | Absent:
@@ -186,9 +192,9 @@ def hops(data: RunData) -> Figure | Absent:
             amounts[count(row, "hops")] += count(row, "count")
     if not amounts.total():
         return Absent(title, "no delivery was logged with its hops")
-    rows: list[dict[str, object]] = [{"hops": each, "count": amounts[each]} for each in sorted(amounts)]
+    rows: list[Datum] = [{"hops": each, "count": amounts[each]} for each in sorted(amounts)]
     bars: Spec = {
-        "data": values(rows),
+        "data": ROWS,
         "mark": {"type": "bar", "color": LIGHT["mid"], "width": {"band": 0.7}},
         "encoding": {
             "x": {"field": "hops", "type": "ordinal", "title": "hops", "axis": {"labelAngle": 0}},
@@ -197,12 +203,14 @@ def hops(data: RunData) -> Figure | Absent:
         },
     }
     mean = sum(each * amount for each, amount in amounts.items()) / amounts.total()
-    return Figure("hops", title, f"{digits(mean)} in the mean.", framed([bars], 240, width=HALF), rows, half=True)
+    return Figure(
+        "hops", title, f"{digits(mean)} in the mean.", framed([bars], rows, 240, width=HALF), rows, half=True
+    )
 
 
 def schedule(data: RunData) -> Figure | Absent:
     title = "How late each step was"
-    rows: list[dict[str, object]] = [
+    rows: list[Datum] = [
         {
             "planned_s": planned,
             "late_s": late,
@@ -220,7 +228,9 @@ def schedule(data: RunData) -> Figure | Absent:
     rows.sort(key=lambda row: (float(str(row["planned_s"])), str(row["what"])))
     actions = sorted({str(row["series"]) for row in rows})[: len(SERIES)]
     y = quantity("late_s", title="late", axis={"labelExpr": SECONDS_LABEL, "tickCount": 5})
-    x = quantity("planned_s", title="planned", axis={"labelExpr": SECONDS_LABEL, "grid": False}, scale={"zero": False})
+    x = quantity(
+        "planned_s", title="planned", axis={"labelExpr": SECONDS_LABEL, "grid": False}, scale={"zero": False}
+    )
     whisker: Spec = {
         "mark": {"type": "rule", "color": LIGHT["line"]},
         "encoding": {"x": x, "y": {**y, "field": "low_s"}, "y2": {"field": "high_s"}},
@@ -246,12 +256,14 @@ def schedule(data: RunData) -> Figure | Absent:
         f"Actual less planned start of {counted(len(late), 'step')}: half within {seconds(late[(len(late) - 1) // 2])}, "
         f"99 % within {seconds(p99)}; whiskers are what the clocks may be wrong by."
     )
-    return Figure("schedule", title, caption, framed([whisker, dots], 230, width=HALF, data=values(rows)), rows, half=True)
+    return Figure(
+        "schedule", title, caption, framed([whisker, dots], rows, 230, width=HALF, data=ROWS), rows, half=True
+    )
 
 
 def clocks(data: RunData) -> Figure | Absent:
     title = "Clocks of the hosts"
-    rows: list[dict[str, object]] = []
+    rows: list[Datum] = []
     for row in data.rows("clocks"):
         at, offset = number(row, "at_s"), number(row, "offset_s")
         if at is None or offset is None:
@@ -292,7 +304,9 @@ def clocks(data: RunData) -> Figure | Absent:
         "encoding": {"x": x, "y": y, "tooltip": tooltip, **colour},
     }
     caption = "Offset from the controller's clock as measured during the run, with what it may be wrong by."
-    return Figure("clocks", title, caption, framed([whisker, dots], 210, width=HALF, data=values(rows)), rows, half=True)
+    return Figure(
+        "clocks", title, caption, framed([whisker, dots], rows, 210, width=HALF, data=ROWS), rows, half=True
+    )
 
 
 def faults(data: RunData) -> Figure | Absent:
@@ -300,7 +314,7 @@ def faults(data: RunData) -> Figure | Absent:
     title = "Faults and their silences"
     if not data.rows("faults"):
         return Absent(title, "no fault was injected")
-    rows: list[dict[str, object]] = []
+    rows: list[Datum] = []
     order: list[str] = []
     for place, row in enumerate(data.rows("faults")[: 2 * KEYS_MAX], start=1):
         key = f"{place}  {short(named(row), 40)}"
@@ -318,14 +332,18 @@ def faults(data: RunData) -> Figure | Absent:
         return Absent(title, "nothing could be measured of the faults")
     names = ("it lasted", "longest silence", "until recovered")
     bars: Spec = {
-        "data": values(rows),
+        "data": ROWS,
         "mark": {"type": "bar", "height": {"band": 0.85}},
         "encoding": {
             "y": category("key", sort=order, title=None, axis={"labelLimit": 240, "grid": False}),
             "yOffset": {"field": "series", "sort": list(names)},
             "x": quantity("seconds", title=None, axis={"labelExpr": SECONDS_LABEL, "tickCount": 6}),
             "color": colours(names, (LIGHT["rest"], LIGHT["red"], LIGHT["amber"])),
-            "tooltip": [category("key", title="fault"), category("series", title="time"), quantity("seconds")],
+            "tooltip": [
+                category("key", title="fault"),
+                category("series", title="time"),
+                quantity("seconds"),
+            ],
         },
     }
-    return Figure("faults", title, "", framed([bars], 62 + 40 * len(order)), rows)
+    return Figure("faults", title, "", framed([bars], rows, 62 + 40 * len(order)), rows)

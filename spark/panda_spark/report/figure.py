@@ -10,6 +10,7 @@ from typing import Any
 from panda_spark.report.palette import CONFIG
 
 Spec = dict[str, Any]
+Datum = dict[str, object]
 
 WIDTH, HALF = 1040, 508  # of the static picture; in the page a figure is as wide as its column
 FLOOR_S = 1e-5  # a logarithmic axis has no zero: shorter times, and those below it, are drawn here
@@ -30,7 +31,7 @@ class Figure:
     title: str
     caption: str
     spec: Spec
-    rows: Sequence[dict[str, object]]
+    rows: Sequence[Datum]
     half: bool = False  # stands beside another
     fixed: bool = False  # keeps its width in the page, and scrolls where there is less room
 
@@ -43,8 +44,13 @@ class Absent:
     why: str
 
 
-def framed(layers: Sequence[Spec], height: int, *, width: int = WIDTH, **more: object) -> Spec:
-    """Layers as a whole specification."""
+ROWS: Spec = {"name": "rows"}  # the data of a figure, as its layers refer to it
+
+
+def framed(
+    layers: Sequence[Spec], rows: Sequence[Datum], height: int, *, width: int = WIDTH, **more: object
+) -> Spec:
+    """Layers and the rows they show as a whole specification."""
     return {
         "$schema": SCHEMA,
         "width": width,
@@ -53,12 +59,19 @@ def framed(layers: Sequence[Spec], height: int, *, width: int = WIDTH, **more: o
         "padding": {"left": 4, "right": 14, "top": 6, "bottom": 4},
         "config": CONFIG,
         **more,
+        "datasets": {"rows": [lean(row) for row in rows]},
         "layer": list(layers),
     }
 
 
-def values(rows: Sequence[dict[str, object]]) -> Spec:
-    return {"values": list(rows)}
+def lean(row: Datum) -> Datum:
+    """A row with seven digits to a number: more cannot be seen, and pages are sent by mail."""
+    return {key: float(f"{value:.7g}") if isinstance(value, float) else value for key, value in row.items()}
+
+
+def values(rows: Sequence[Datum]) -> Spec:
+    """Data that stand beside those of the figure."""
+    return {"values": [lean(row) for row in rows]}
 
 
 def quantity(field: str, **more: object) -> Spec:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import networkx as nx
 
 from panda_spark.report.data import RunData, count, number, text
-from panda_spark.report.figure import Absent, Figure, Spec, category, framed, quantity, values
+from panda_spark.report.figure import ROWS, Absent, Datum, Figure, Spec, category, framed, quantity, values
 from panda_spark.report.palette import HEAT, LIGHT
 from panda_spark.report.words import counted, digits, plain, share, short
 
@@ -78,6 +78,8 @@ def topology(data: RunData) -> Figure | Absent:
         }
         for (a, b), amount in sorted(net.links.items())
     ]
+    rows: list[Datum] = [{key: node[key] for key in ("broker", "records", "clients")} for node in nodes]
+    rows += [{"link": edge["link"], "records": edge["records"]} for edge in edges]
     spec = framed(
         [
             *_client_layers(clients, shown_clients, places),
@@ -85,6 +87,7 @@ def topology(data: RunData) -> Figure | Absent:
             *_node_layers(nodes),
             *_label_layers(nodes, edges, clients),
         ],
+        rows,
         HIGH,
         width=WIDE,
         padding=0,
@@ -93,8 +96,6 @@ def topology(data: RunData) -> Figure | Absent:
     caption = "Size and colour of a broker: the records it took in and sent. Width of a link: records on it."
     if net.clients and not shown_clients:
         caption += f" + n: its clients, {digits(len(net.clients))} in all."
-    rows: list[dict[str, object]] = [{key: node[key] for key in ("broker", "records", "clients")} for node in nodes]
-    rows += [{"link": edge["link"], "records": edge["records"]} for edge in edges]
     return Figure("topology", title, caption, spec, rows, fixed=True)
 
 
@@ -104,7 +105,9 @@ def _places(brokers: list[str], net: Overlay) -> dict[str, tuple[float, float]]:
     graph.add_edges_from(sorted(net.links))
     parts = [sorted(part) for part in nx.connected_components(graph)]
     for one, other in zip(parts, parts[1:], strict=False):
-        graph.add_edge(one[0], other[0])  # only for the layout: parts lie side by side instead of on each other
+        graph.add_edge(
+            one[0], other[0]
+        )  # only for the layout: parts lie side by side instead of on each other
     if len(brokers) == 1:
         return {brokers[0]: (WIDE / 2, HIGH / 2)}
     start = nx.circular_layout(graph)
@@ -140,9 +143,9 @@ def _fitted(raw: dict[str, tuple[float, float]]) -> dict[str, tuple[float, float
 
 def _client_places(
     shown: list[tuple[str, str]], places: dict[str, tuple[float, float]], net: Overlay
-) -> list[dict[str, object]]:
+) -> list[Datum]:
     """Clients on an arc around their broker, on the side where it has no links."""
-    rows: list[dict[str, object]] = []
+    rows: list[Datum] = []
     for broker in sorted({each for each, _ in shown}):
         if broker not in places:
             continue
@@ -169,11 +172,11 @@ def _client_places(
 
 def _nodes(
     brokers: list[str], places: dict[str, tuple[float, float]], net: Overlay, *, counted_clients: bool
-) -> list[dict[str, object]]:
+) -> list[Datum]:
     most = max(net.records.values()) or 1
     own = Counter(broker for broker, _ in net.clients)
     scale = 1.0 if len(brokers) <= 30 else 0.55
-    nodes: list[dict[str, object]] = []
+    nodes: list[Datum] = []
     for broker in brokers:
         part = net.records[broker] / most
         note = f" +{own[broker]}" if counted_clients and own[broker] else ""
@@ -202,7 +205,7 @@ def _at(**more: object) -> Spec:
 
 
 def _client_layers(
-    clients: list[dict[str, object]], shown: list[tuple[str, str]], places: dict[str, tuple[float, float]]
+    clients: list[Datum], shown: list[tuple[str, str]], places: dict[str, tuple[float, float]]
 ) -> list[Spec]:
     if not shown:
         return []
@@ -217,14 +220,16 @@ def _client_layers(
             "encoding": _at(x2={"field": "x2"}, y2={"field": "y2"}),
         },
         {
-            "data": values([{key: value for key, value in row.items() if key not in {"x2", "y2"}} for row in clients]),
+            "data": values(
+                [{key: value for key, value in row.items() if key not in {"x2", "y2"}} for row in clients]
+            ),
             "mark": {"type": "point", "filled": True, "size": 38, "color": LIGHT["amber"], "opacity": 1},
             "encoding": _at(tooltip=tooltip),
         },
     ]
 
 
-def _edge_layers(edges: list[dict[str, object]]) -> list[Spec]:
+def _edge_layers(edges: list[Datum]) -> list[Spec]:
     if not edges:
         return []
     return [
@@ -241,10 +246,14 @@ def _edge_layers(edges: list[dict[str, object]]) -> list[Spec]:
     ]
 
 
-def _node_layers(nodes: list[dict[str, object]]) -> list[Spec]:
+def _node_layers(nodes: list[Datum]) -> list[Spec]:
     layers: list[Spec] = []
     for colour in HEAT:
-        some = [{key: value for key, value in node.items() if key != "heat"} for node in nodes if node["heat"] == colour]
+        some = [
+            {key: value for key, value in node.items() if key != "heat"}
+            for node in nodes
+            if node["heat"] == colour
+        ]
         if some:
             layers.append(
                 {
@@ -267,13 +276,11 @@ def _node_layers(nodes: list[dict[str, object]]) -> list[Spec]:
 Box = tuple[float, float, float, float]
 
 
-def _label_layers(
-    nodes: list[dict[str, object]], edges: list[dict[str, object]], clients: list[dict[str, object]]
-) -> list[Spec]:
+def _label_layers(nodes: list[Datum], edges: list[Datum], clients: list[Datum]) -> list[Spec]:
     """A label below, above, right or left of its node: where it hides least. The busiest choose first."""
     taken: list[Box] = [_round_box(node, float(str(node["radius"]))) for node in nodes]
     taken += [_round_box(client, 5.0) for client in clients]
-    rows: list[dict[str, object]] = []
+    rows: list[Datum] = []
     wanting = [(node, str(node["label"]), float(str(node["radius"])), LIGHT["ink"]) for node in nodes]
     wanting.sort(key=lambda each: (-int(str(each[0]["records"])), each[1]))
     if len(clients) <= 24:
@@ -291,10 +298,14 @@ def _label_layers(
         costs = [_hidden(box, taken, edges) for box in boxes]
         best = costs.index(min(costs))
         taken.append(boxes[best])
-        rows.append({"x": round(spots[best][0], 1), "y": round(spots[best][1], 1), "label": label, "colour": colour})
+        rows.append(
+            {"x": round(spots[best][0], 1), "y": round(spots[best][1], 1), "label": label, "colour": colour}
+        )
     return [
         {
-            "data": values([{key: row[key] for key in ("x", "y", "label")} for row in rows if row["colour"] == colour]),
+            "data": values(
+                [{key: row[key] for key in ("x", "y", "label")} for row in rows if row["colour"] == colour]
+            ),
             "mark": {
                 "type": "text",
                 "color": colour,
@@ -308,12 +319,12 @@ def _label_layers(
     ]
 
 
-def _round_box(node: dict[str, object], radius: float) -> Box:
+def _round_box(node: Datum, radius: float) -> Box:
     x, y = float(str(node["x"])), float(str(node["y"]))
     return x - radius, y - radius, x + radius, y + radius
 
 
-def _hidden(box: Box, taken: list[Box], edges: list[dict[str, object]]) -> float:
+def _hidden(box: Box, taken: list[Box], edges: list[Datum]) -> float:
     """How much of a label would lie on something, in pixels; outside of the picture is worst."""
     left, top, right, bottom = box
     cost = 1e6 if left < 0 or top < 0 or right > WIDE or bottom > HIGH else 0.0
@@ -339,14 +350,14 @@ def load(data: RunData) -> Figure | Absent:
     if not total:
         return Absent(title, "no broker counted records")
     ranked = sorted(net.records, key=lambda broker: (-net.records[broker], broker))
-    rows: list[dict[str, object]] = [
+    rows: list[Datum] = [
         {"broker": short(broker, 40), "records": net.records[broker], "share": net.records[broker] / total}
         for broker in ranked
     ]
     names = {"labelAngle": 0 if len(ranked) <= 12 else -60, "labels": len(ranked) <= 45, "labelLimit": 70}
     names |= {"ticks": len(ranked) <= 45}
     bars: Spec = {
-        "data": values(rows),
+        "data": ROWS,
         "mark": {"type": "bar", "color": LIGHT["mid"]},
         "encoding": {
             "x": category("broker", sort=[row["broker"] for row in rows], title=None, axis=names),
@@ -367,4 +378,4 @@ def load(data: RunData) -> Figure | Absent:
     spread = next((row for row in data.rows("spread") if text(row, "metric") == "records"), {})
     if (gini := number(spread, "gini")) is not None:
         caption += f" Gini coefficient {plain(gini)}: 0 is even, 1 is all on one."
-    return Figure("load", title, caption, framed([bars, mean], 230), rows)
+    return Figure("load", title, caption, framed([bars, mean], rows, 230), rows)

@@ -130,9 +130,7 @@ def _run_page(data: RunData) -> Page:
 
 def _comparison_page(data: ComparisonData) -> Page:
     sections = (
-        Section(
-            "differences", "Differences", (comparison.intervals(data),), [comparison.metric_table(data)]
-        ),
+        Section("differences", "Differences", (comparison.intervals(data),), [comparison.metric_table(data)]),
         Section("runs", "Runs", comparison.dots(data), [comparison.run_table(data)]),
         Section("latency", "Latency", (comparison.latencies(data),)),
         Section("provenance", "Provenance", entries=provenance(data.provenance)),
@@ -201,7 +199,6 @@ def _html(page: Page, pictures: dict[str, Picture]) -> str:
         is_figure=lambda each: isinstance(each, Figure),
         svg=lambda picture: Markup(picture.svg),  # noqa: S704 -- Vega escapes the texts in it; a test holds it to that
         spec=lambda figure: inert_json(themed_spec(figure.spec)),
-        csv=lambda figure: inert_json(csv_text(figure.rows)),
         # The scripts and the sheet are ours and are no place for a row of a table.
         style=Markup((ASSETS / "page.css").read_text(encoding="utf-8")),  # noqa: S704
         scripts=[Markup(each) for each in scripts],  # noqa: S704

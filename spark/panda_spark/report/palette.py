@@ -76,7 +76,9 @@ def themed_svg(svg: str) -> str:
 def themed_spec(part: object) -> object:
     """The same for a specification; its data stay as they are."""
     if isinstance(part, dict):
-        return {key: value if key == "values" else themed_spec(value) for key, value in part.items()}
+        return {
+            key: value if key in {"values", "datasets"} else themed_spec(value) for key, value in part.items()
+        }
     if isinstance(part, (list, tuple)):
         return [themed_spec(each) for each in part]
     return _variable(part) if isinstance(part, str) else part

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,20 +16,19 @@ from panda_spark.report.palette import themed_svg
 
 PNG_SCALE = 2.0
 
-_DEFINED = re.compile(r'(id="|url\(#)(clip|gradient)')
-
 
 @dataclass(frozen=True, slots=True)
 class Picture:
     figure: Figure
-    svg: str  # for the page: its colours are the page's, its ids its own
+    svg: str  # for the page: its colours are the page's
     png: bytes
 
 
 def drawn(figure: Figure) -> Picture:
     svg = vl_convert.vegalite_to_svg(figure.spec, allowed_base_urls=[])
-    themed = _DEFINED.sub(lambda found: f"{found[1]}{figure.name}-{found[2]}", themed_svg(svg))
-    return Picture(figure, themed, vl_convert.svg_to_png(svg, scale=PNG_SCALE))
+    # Without an id in them many pictures can stand in one page; clipping, which needs some, is the script's.
+    assert "<defs" not in svg, f"the figure {figure.name} defines something by an id"
+    return Picture(figure, themed_svg(svg), vl_convert.svg_to_png(svg, scale=PNG_SCALE))
 
 
 @functools.cache

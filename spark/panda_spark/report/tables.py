@@ -70,7 +70,9 @@ class Table:
         return f"{self.name}.csv"
 
 
-def table(name: str, title: str, columns: Sequence[Column], rows: Rows, note: str = "", *, open_: bool = False) -> Table:
+def table(
+    name: str, title: str, columns: Sequence[Column], rows: Rows, note: str = "", *, open_: bool = False
+) -> Table:
     """A table without the columns in which no row has anything."""
     cells = [[column.read(row, column.name) for column in columns] for row in rows]
     used = [place for place in range(len(columns)) if any(row[place].shown not in {"", "–"} for row in cells)]
@@ -216,7 +218,14 @@ def run_tables(data: RunData) -> dict[str, Table]:
     late.sort(key=lambda row: not text(row, "error"))
     wanted = (
         table("latency", "Latency by class, subscriber, publisher and broker", LATENCY, latency),
-        table("deliveries", "The worst cases", DELIVERIES, data.rows("deliveries"), _cut(data, "deliveries"), open_=True),
+        table(
+            "deliveries",
+            "The worst cases",
+            DELIVERIES,
+            data.rows("deliveries"),
+            _cut(data, "deliveries"),
+            open_=True,
+        ),
         verdict_table(data),
         table("faults", "What each fault did", FAULTS, faults, _cut(data, "faults")),
         table("load", "Load of each broker", LOAD, data.rows("load"), _cut(data, "load")),
@@ -225,9 +234,17 @@ def run_tables(data: RunData) -> dict[str, Table]:
         table("processes", "Processes", PROCESSES, data.rows("processes"), _cut(data, "processes")),
         table("links", "Links that were down", LINKS, downs, _cut(data, "links")),
         table("marks", "Marks", MARKS, data.rows("marks"), _cut(data, "marks")),
-        table("detections", "Composite detections", DETECTIONS, data.rows("detections"), _cut(data, "detections")),
+        table(
+            "detections",
+            "Composite detections",
+            DETECTIONS,
+            data.rows("detections"),
+            _cut(data, "detections"),
+        ),
         table("clocks", "Clocks", CLOCKS, clock_rows(data)),
-        table("quarantine", "Lines in quarantine", QUARANTINE, data.rows("quarantine"), _cut(data, "quarantine")),
+        table(
+            "quarantine", "Lines in quarantine", QUARANTINE, data.rows("quarantine"), _cut(data, "quarantine")
+        ),
         table("missing", "What did not come home", MISSING, data.rows("missing"), open_=True),
     )
     return {each.name: each for each in wanted if each.rows}
@@ -287,7 +304,10 @@ class Entry:
 
 def provenance(given: Mapping[str, object]) -> list[Entry]:
     """Whatever the caller knows, by its shape: texts, pairs and rows."""
-    return [_entry(str(key).replace("_", " "), f"provenance-{place}", given[key]) for place, key in enumerate(given)]
+    return [
+        _entry(str(key).replace("_", " "), f"provenance-{place}", given[key])
+        for place, key in enumerate(given)
+    ]
 
 
 def _entry(title: str, name: str, value: object) -> Entry:
@@ -298,7 +318,9 @@ def _entry(title: str, name: str, value: object) -> Entry:
     if isinstance(value, (list, tuple)) and value and all(isinstance(each, Mapping) for each in value):
         keys = list(dict.fromkeys(str(key) for each in value for key in each))
         rows: list[Row] = [{str(key): _flat(each[key]) for key in each} for each in value]
-        return Entry(title, table=table(name, title, [Column(key.replace("_", " "), key, _any) for key in keys], rows))
+        return Entry(
+            title, table=table(name, title, [Column(key.replace("_", " "), key, _any) for key in keys], rows)
+        )
     if isinstance(value, str) and "\n" in value.strip():
         return Entry(title, block=value)
     return Entry(title, line=short(_flat(value), 2_000))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from panda_spark.report.data import Row, RunData, number, text
 from panda_spark.report.figure import (
     FLOOR_S,
     HALF,
+    ROWS,
     WIDTH,
     Absent,
+    Datum,
     Figure,
     Spec,
     category,
@@ -28,6 +31,7 @@ LABEL_ROWS = 3  # of marks and faults above the first figure
 LABEL_WIDTH = 6.2  # of a character, in pixels
 LIVES_MAX = 60  # rows of the lives of processes and links
 SERIES_MAX = 5  # brokers that have a colour; the others are grey
+OTHERS_MAX = 25  # grey ones that are drawn
 
 
 def span(data: RunData) -> tuple[float, float]:
@@ -61,7 +65,7 @@ class TimeAxis:
 
     def __init__(self, data: RunData) -> None:
         self.from_s, self.until_s = span(data)
-        self.faults: list[dict[str, object]] = [
+        self.faults: list[Datum] = [
             {
                 "from_s": start,
                 "until_s": end if (end := number(row, "until_s")) is not None else self.until_s,
@@ -70,7 +74,7 @@ class TimeAxis:
             for row in data.rows("faults")
             if (start := number(row, "from_s")) is not None
         ]
-        self.marks: list[dict[str, object]] = [
+        self.marks: list[Datum] = [
             {"at_s": at, "what": short(text(row, "text"), 60)}
             for row in data.rows("marks")
             if (at := number(row, "at_s")) is not None
@@ -78,16 +82,29 @@ class TimeAxis:
 
     def x(self, field: str, **more: object) -> Spec:
         scale = {"domain": [{"expr": "from_s"}, {"expr": "until_s"}], "nice": False, "zero": False}
-        axis = {"grid": False, "labelExpr": "format(datum.value, ',~r') + ' s'", "tickCount": 8, "labelFlush": True}
+        axis = {
+            "grid": False,
+            "labelExpr": "format(datum.value, ',~r') + ' s'",
+            "tickCount": 8,
+            "labelFlush": True,
+        }
         return quantity(field, scale=scale, axis=axis, title=None, **more)
 
-    def figure(self, layers: Sequence[Spec], height: int, *, width: int = WIDTH, labels: bool = False) -> Spec:
+    def figure(
+        self,
+        layers: Sequence[Spec],
+        rows: Sequence[Datum],
+        height: int,
+        *,
+        width: int = WIDTH,
+        labels: bool = False,
+    ) -> Spec:
         under: list[Spec] = []
         if self.faults:
             under.append(
                 {
                     "data": values(self.faults),
-                    "mark": {"type": "rect", "color": LIGHT["red"], "opacity": 0.13, "clip": True},
+                    "mark": {"type": "rect", "color": LIGHT["red"], "opacity": 0.13},
                     "encoding": {
                         "x": self.x("from_s"),
                         "x2": {"field": "until_s"},
@@ -99,32 +116,33 @@ class TimeAxis:
             under.append(
                 {
                     "data": values(self.marks),
-                    "mark": {"type": "rule", "color": LIGHT["soft"], "strokeDash": [3, 3], "clip": True},
+                    "mark": {"type": "rule", "color": LIGHT["soft"], "strokeDash": [3, 3]},
                     "encoding": {
                         "x": self.x("at_s"),
                         "tooltip": [category("what", title="mark"), quantity("at_s")],
                     },
                 }
             )
-        rows = self._labels() if labels else []
-        if rows:
-            under.append(self._label_layer(rows))
-        top = 6 + 13 * (1 + max((int(str(row["row"])) for row in rows), default=-1))
+        found = self._labels() if labels else []
+        if found:
+            under.append(self._label_layer(found))
+        top = 6 + 13 * (1 + max((int(str(row["row"])) for row in found), default=-1))
         return framed(
             [*under, *layers],
+            rows,
             height + top,
             width=width,
             params=[{"name": "from_s", "value": self.from_s}, {"name": "until_s", "value": self.until_s}],
             padding={"left": 4, "right": 14, "top": top, "bottom": 4},
         )
 
-    def _labels(self) -> list[dict[str, object]]:
+    def _labels(self) -> list[Datum]:
         """Labels of marks and faults in rows, each in the first where it does not run into another."""
         scale = (WIDTH - AXIS_EXTENT) / (self.until_s - self.from_s)
         wanted = [(float(str(row["from_s"])), str(row["what"]), LIGHT["red"]) for row in self.faults]
         wanted += [(float(str(row["at_s"])), str(row["what"]), LIGHT["soft"]) for row in self.marks]
         ends = [float("-inf")] * LABEL_ROWS
-        rows: list[dict[str, object]] = []
+        rows: list[Datum] = []
         for at, what, colour in sorted(wanted):
             label = short(what, 34)
             left = (at - self.from_s) * scale
@@ -139,14 +157,19 @@ class TimeAxis:
             rows.append({"at_s": at, "label": label, "row": row, "colour": colour, "right": right})
         return rows
 
-    def _label_layer(self, rows: list[dict[str, object]]) -> Spec:
+    def _label_layer(self, rows: list[Datum]) -> Spec:
         sides: list[Spec] = []
         for right in (False, True):
             for colour in (LIGHT["red"], LIGHT["soft"]):
                 some = [row for row in rows if row["right"] is right and row["colour"] == colour]
                 if not some:
                     continue
-                mark = {"type": "text", "align": "right" if right else "left", "color": colour, "baseline": "bottom"}
+                mark = {
+                    "type": "text",
+                    "align": "right" if right else "left",
+                    "color": colour,
+                    "baseline": "bottom",
+                }
                 sides.append(
                     {
                         "data": values([{k: v for k, v in row.items() if k != "colour"} for row in some]),
@@ -172,7 +195,7 @@ def latency(data: RunData, axis: TimeAxis) -> Figure | Absent:
     if not found:
         return Absent(title, "no delivery has a latency, so there is none to show over time")
     step = _step(found, data)
-    rows: list[dict[str, object]] = []
+    rows: list[Datum] = []
     for before, row in zip([None, *found], found, strict=False):
         at = number(row, "bucket_s") or 0.0
         if before is not None and step and at - (number(before, "bucket_s") or 0.0) > 1.5 * step:
@@ -195,8 +218,8 @@ def latency(data: RunData, axis: TimeAxis) -> Figure | Absent:
             )
     heights = [float(str(row["shown_s"])) for row in rows if row["shown_s"] is not None]
     line: Spec = {
-        "data": values(rows),
-        "mark": {"type": "line", "clip": True, "point": {"size": 14, "filled": True} if len(found) <= 150 else False},
+        "data": ROWS,
+        "mark": {"type": "line", "point": {"size": 14, "filled": True} if len(found) <= 150 else False},
         "encoding": {
             "x": axis.x("at_s"),
             "y": log_seconds("shown_s", heights, "", **y_axis(tickCount=None)),
@@ -212,7 +235,7 @@ def latency(data: RunData, axis: TimeAxis) -> Figure | Absent:
     caption = "Half of the deliveries are below p50, 95 % below p95, 99 % below p99; logarithmic."
     if axis.faults:
         caption += " Faults are shaded."
-    return Figure("latency-time", title, caption, axis.figure([line], 250, labels=True), rows)
+    return Figure("latency-time", title, caption, axis.figure([line], rows, 250, labels=True), rows)
 
 
 def _step(found: Sequence[Row], data: RunData) -> float:
@@ -225,7 +248,7 @@ def _step(found: Sequence[Row], data: RunData) -> float:
 
 def throughput(data: RunData, axis: TimeAxis) -> Figure | Absent:
     title = "Throughput over time"
-    rows: list[dict[str, object]] = []
+    rows: list[Datum] = []
     for row in data.rows("throughput"):
         at, width = number(row, "bucket_s"), number(row, "width_s") or 1.0
         if at is None:
@@ -237,16 +260,23 @@ def throughput(data: RunData, axis: TimeAxis) -> Figure | Absent:
     if not any(row["count"] for row in rows):
         return Absent(title, "nothing was published or delivered")
     line: Spec = {
-        "data": values(rows),
-        "mark": {"type": "line", "interpolate": "step-after", "clip": True},
+        "data": ROWS,
+        "mark": {"type": "line", "interpolate": "step-after"},
         "encoding": {
             "x": axis.x("at_s"),
             "y": quantity("per_s", title="per second", axis=y_axis()),
             "color": colours(("published", "delivered"), (LIGHT["amber"], LIGHT["blue"])),
-            "tooltip": [quantity("at_s", title="from"), category("series"), quantity("count"), quantity("per_s")],
+            "tooltip": [
+                quantity("at_s", title="from"),
+                category("series"),
+                quantity("count"),
+                quantity("per_s"),
+            ],
         },
     }
-    return Figure("throughput", title, "Publications and deliveries a second.", axis.figure([line], 170), rows)
+    return Figure(
+        "throughput", title, "Publications and deliveries a second.", axis.figure([line], rows, 170), rows
+    )
 
 
 def lives(data: RunData, axis: TimeAxis) -> Figure | Absent:
@@ -260,13 +290,16 @@ def lives(data: RunData, axis: TimeAxis) -> Figure | Absent:
     order = [name for name in names if name in set(kept)]
     rows = [row for row in rows if row["name"] in set(kept)]
     bars: Spec = {
-        "data": values(rows),
-        "mark": {"type": "bar", "height": {"band": 0.62}, "clip": True, "cornerRadius": 1},
+        "data": ROWS,
+        "mark": {"type": "bar", "height": {"band": 0.62}, "cornerRadius": 1},
         "encoding": {
             "x": axis.x("from_s"),
             "x2": {"field": "until_s"},
             "y": category(
-                "name", sort=order, title=None, axis=y_axis(labelLimit=AXIS_EXTENT - 8, grid=False, labelFontSize=10)
+                "name",
+                sort=order,
+                title=None,
+                axis=y_axis(labelLimit=AXIS_EXTENT - 8, grid=False, labelFontSize=10),
             ),
             "color": colours(
                 ("process", "failed", "link up", "link down"),
@@ -286,15 +319,19 @@ def lives(data: RunData, axis: TimeAxis) -> Figure | Absent:
     if left_out:
         caption += f" {counted(left_out, 'line')} left out, where all was well."
     height = 30 + 15 * len(order)
-    return Figure("lives", title, caption, axis.figure([bars], height), rows)
+    return Figure("lives", title, caption, axis.figure([bars], rows, height), rows)
 
 
-def _process_rows(data: RunData, axis: TimeAxis) -> list[dict[str, object]]:
+def _process_rows(data: RunData, axis: TimeAxis) -> list[Datum]:
     found = sorted(
         data.rows("processes"),
-        key=lambda row: (text(row, "role") != "broker", number(row, "started_s") or 0.0, text(row, "process")),
+        key=lambda row: (
+            text(row, "role") != "broker",
+            number(row, "started_s") or 0.0,
+            text(row, "process"),
+        ),
     )
-    rows: list[dict[str, object]] = []
+    rows: list[Datum] = []
     for row in found:
         start = number(row, "started_s")
         if start is None:
@@ -315,9 +352,11 @@ def _process_rows(data: RunData, axis: TimeAxis) -> list[dict[str, object]]:
     return rows
 
 
-def _link_rows(data: RunData, axis: TimeAxis) -> list[dict[str, object]]:
-    found = sorted(data.rows("links"), key=lambda row: (text(row, "a"), text(row, "b"), number(row, "from_s") or 0.0))
-    rows: list[dict[str, object]] = []
+def _link_rows(data: RunData, axis: TimeAxis) -> list[Datum]:
+    found = sorted(
+        data.rows("links"), key=lambda row: (text(row, "a"), text(row, "b"), number(row, "from_s") or 0.0)
+    )
+    rows: list[Datum] = []
     for row in found:
         start = number(row, "from_s")
         if start is None:
@@ -349,7 +388,9 @@ def sampled(data: RunData, axis: TimeAxis) -> list[Figure | Absent]:
     return [_sampled(data, axis, *each) for each in SAMPLED]
 
 
-def _sampled(data: RunData, axis: TimeAxis, name: str, column: str, title: str, says: str, unit: str) -> Figure | Absent:
+def _sampled(
+    data: RunData, axis: TimeAxis, name: str, column: str, title: str, says: str, unit: str
+) -> Figure | Absent:
     points: list[tuple[str, float, float]] = []
     for row in data.rows("samples"):
         at = number(row, "at_s")
@@ -364,16 +405,18 @@ def _sampled(data: RunData, axis: TimeAxis, name: str, column: str, title: str, 
     for broker, _, value in points:
         highest[broker] = max(value, highest.get(broker, value))
     ranked = sorted(highest, key=lambda broker: (-highest[broker], broker))
-    top = ranked[:SERIES_MAX]
-    series = [*top, "others"] if len(ranked) > len(top) else top
-    rows: list[dict[str, object]] = [
+    top, rest = ranked[:SERIES_MAX], ranked[SERIES_MAX:]
+    drawn = {*top, *rest[:: math.ceil(len(rest) / OTHERS_MAX) or 1]}
+    series = [*top, "others"] if rest else top
+    rows: list[Datum] = [
         {"at_s": at, "broker": broker, "series": broker if broker in top else "others", "value": value}
         for broker, at, value in points
+        if broker in drawn
     ]
-    few = len(points) <= 40 * len(ranked)
+    few = len(rows) <= 250
     line: Spec = {
-        "data": values(rows),
-        "mark": {"type": "line", "clip": True, "point": {"size": 10} if few else False, "strokeWidth": 1.5},
+        "data": ROWS,
+        "mark": {"type": "line", "point": {"size": 10} if few else False, "strokeWidth": 1.5},
         "encoding": {
             "x": axis.x("at_s"),
             "y": quantity("value", title=unit, axis=y_axis(minExtent=50, maxExtent=50)),
@@ -383,13 +426,16 @@ def _sampled(data: RunData, axis: TimeAxis, name: str, column: str, title: str, 
             "tooltip": [category("broker"), quantity("at_s", title="at"), quantity("value", title=unit)],
         },
     }
-    caption = says if len(ranked) <= len(top) else f"{says} The {len(top)} highest of {len(ranked)} are named."
-    return Figure(name, title, caption, axis.figure([line], 170, width=HALF), rows, half=True)
+    caption = says
+    if rest:
+        grey = "the others" if len(drawn) == len(ranked) else f"{len(drawn) - len(top)} of the others"
+        caption += f" The {len(top)} highest of {len(ranked)} are named, {grey} grey."
+    return Figure(name, title, caption, axis.figure([line], rows, 170, width=HALF), rows, half=True)
 
 
 def detections(data: RunData, axis: TimeAxis) -> Figure | Absent:
     title = "Composite detections"
-    rows: list[dict[str, object]] = [
+    rows: list[Datum] = [
         {
             "at_s": at,
             "subscriber": short(text(row, "subscriber"), 40),
@@ -403,8 +449,8 @@ def detections(data: RunData, axis: TimeAxis) -> Figure | Absent:
     if not rows:
         return Absent(title, "there were no composite subscriptions, or none was met")
     ticks: Spec = {
-        "data": values(rows),
-        "mark": {"type": "tick", "thickness": 2, "color": LIGHT["teal"], "clip": True},
+        "data": ROWS,
+        "mark": {"type": "tick", "thickness": 2, "color": LIGHT["teal"]},
         "encoding": {
             "x": axis.x("at_s"),
             "y": category("subscriber", title=None, axis=y_axis(labelLimit=AXIS_EXTENT - 8)),
@@ -412,4 +458,10 @@ def detections(data: RunData, axis: TimeAxis) -> Figure | Absent:
         },
     }
     height = 30 + 22 * len({row["subscriber"] for row in rows})
-    return Figure("detections", title, "When a composite subscription was met.", axis.figure([ticks], height), rows)
+    return Figure(
+        "detections",
+        title,
+        "When a composite subscription was met.",
+        axis.figure([ticks], rows, height),
+        rows,
+    )

@@ -62,7 +62,9 @@ def counted(amount: float, one: str, many: str = "") -> str:
 
 def short(text: str, characters_max: int = LONG) -> str:
     """Text that fits: one line without control characters, cut with an ellipsis."""
-    line = " ".join("".join(each if each.isprintable() else " " for each in text[: 4 * characters_max]).split())
+    line = " ".join(
+        "".join(each if each.isprintable() else " " for each in text[: 4 * characters_max]).split()
+    )
     return line if len(line) <= characters_max else f"{line[: characters_max - 1].rstrip()}…"
 
 

@@ -54,7 +54,9 @@ def rich(brokers: int = 7, seconds: int = 120, seed: int = 7) -> RunData:
             latencies.setdefault(pair, []).append(latency)
             times.setdefault(bucket, []).append(latency)
     latency: Rows = [{"by": "all", "key": None, **quantiles([v for some in times.values() for v in some])}]
-    latency += [{"by": "time", "key": None, "bucket_s": at, **quantiles(some)} for at, some in sorted(times.items())]
+    latency += [
+        {"by": "time", "key": None, "bucket_s": at, **quantiles(some)} for at, some in sorted(times.items())
+    ]
     for by, place in (("subscriber", 0), ("class", 1)):
         groups: dict[str, list[float]] = {}
         for pair, some in latencies.items():
@@ -70,7 +72,9 @@ def rich(brokers: int = 7, seconds: int = 120, seed: int = 7) -> RunData:
     bins: dict[int, int] = {}
     for value in everything:
         bins[math.floor(10 * math.log10(value))] = bins.get(math.floor(10 * math.log10(value)), 0) + 1
-    weights = {broker: 40_000 / (1 + place) * (0.8 + 0.4 * luck.random()) for place, broker in enumerate(names)}
+    weights = {
+        broker: 40_000 / (1 + place) * (0.8 + 0.4 * luck.random()) for place, broker in enumerate(names)
+    }
     total = sum(weights.values())
     load: Rows = [
         {
@@ -159,7 +163,19 @@ def rich(brokers: int = 7, seconds: int = 120, seed: int = 7) -> RunData:
             }
         )
     if brokers > 3:
-        processes.append({**processes[3], "life": 2, "started_s": 84.0, "ready_s": 84.4, "ended_s": seconds + 0.4, "code": 0, "signal": None, "expected": True, "logged": True})
+        processes.append(
+            {
+                **processes[3],
+                "life": 2,
+                "started_s": 84.0,
+                "ready_s": 84.4,
+                "ended_s": seconds + 0.4,
+                "code": 0,
+                "signal": None,
+                "expected": True,
+                "logged": True,
+            }
+        )
     for place, client in enumerate(clients):
         processes.append(
             {
@@ -180,7 +196,14 @@ def rich(brokers: int = 7, seconds: int = 120, seed: int = 7) -> RunData:
         if place == 1:
             link_rows += [
                 {"a": a, "b": b, "from_s": -2.5, "until_s": 22.0, "state": "up", "reason": None},
-                {"a": a, "b": b, "from_s": 22.0, "until_s": 27.1, "state": "down", "reason": "cut by the agent"},
+                {
+                    "a": a,
+                    "b": b,
+                    "from_s": 22.0,
+                    "until_s": 27.1,
+                    "state": "down",
+                    "reason": "cut by the agent",
+                },
                 {"a": a, "b": b, "from_s": 27.1, "until_s": seconds, "state": "up", "reason": None},
             ]
         else:
@@ -219,7 +242,12 @@ def rich(brokers: int = 7, seconds: int = 120, seed: int = 7) -> RunData:
         }
         for place, (at, action, process) in enumerate(
             [(1.0 + 0.1 * n, "add", client) for n, client in enumerate(clients)]
-            + [(22.0, "cut", "B1 B3"), (45.0, "delay", "B1 B2"), (80.0, "kill", "B4"), (seconds - 1, "remove", "S0")]
+            + [
+                (22.0, "cut", "B1 B3"),
+                (45.0, "delay", "B1 B2"),
+                (80.0, "kill", "B4"),
+                (seconds - 1, "remove", "S0"),
+            ]
         )
         for late in (luck.lognormvariate(-6.3, 0.6),)
     ]
@@ -247,7 +275,10 @@ def rich(brokers: int = 7, seconds: int = 120, seed: int = 7) -> RunData:
         "unexpected": 0,
         "unsettled": 4,
         "unknown": 0,
-        **{f"latency_{name}": quantiles(everything)[name] for name in ("mean_s", "p50_s", "p95_s", "p99_s", "max_s")},
+        **{
+            f"latency_{name}": quantiles(everything)[name]
+            for name in ("mean_s", "p50_s", "p95_s", "p99_s", "max_s")
+        },
         "latency_error_s": 0.0004,
         "published_per_s": 40.7,
         "delivered_per_s": 161.2,
@@ -294,11 +325,16 @@ def rich(brokers: int = 7, seconds: int = 120, seed: int = 7) -> RunData:
     }  # fmt: skip
     provenance: dict[str, object] = {
         "versions": {"panda": "0.1.0", "python": "3.11.2", "spark": "4.3.0"},
-        "hosts": [{"host": f"10.0.1.{n}", "offset_s": 0.002 * n - 0.005, "error_s": 0.0004} for n in range(1, 8)],
+        "hosts": [
+            {"host": f"10.0.1.{n}", "offset_s": 0.002 * n - 0.005, "error_s": 0.0004} for n in range(1, 8)
+        ],
         "seeds": {"workload": 4711},
-        "commands": [{"process": f"B{n}", "command": f"broker -i B{n} -p 10000 -Xmx 128"} for n in range(1, 8)],
+        "commands": [
+            {"process": f"B{n}", "command": f"broker -i B{n} -p 10000 -Xmx 128"} for n in range(1, 8)
+        ],
         "options": {"late": "1 s", "settle": "1 s"},
-        "topology": "# a tree\n" + "\n".join(f"0.0 ADD {b} 10.0.1.1 startbroker.sh -i {b} -n {a}" for a, b in links),
+        "topology": "# a tree\n"
+        + "\n".join(f"0.0 ADD {b} 10.0.1.1 startbroker.sh -i {b} -n {a}" for a, b in links),
     }
     return RunData("2026-11-18T13-30-demo", tables, provenance)
 
@@ -306,10 +342,24 @@ def rich(brokers: int = 7, seconds: int = 120, seed: int = 7) -> RunData:
 def poor() -> RunData:
     """Brokers that ran and did nothing."""
     summary: dict[str, object] = dict.fromkeys(
-        ("published", "expected", "delivered", "late", "lost", "twice", "out_of_order", "unexpected", "unknown"), 0
+        (
+            "published",
+            "expected",
+            "delivered",
+            "late",
+            "lost",
+            "twice",
+            "out_of_order",
+            "unexpected",
+            "unknown",
+        ),
+        0,
     )
     runs: Rows = [{"brokers": 3, "clients": 0, "first_s": 0.0, "last_s": 9.0}]
-    tables: dict[str, Rows] = {"summary": [{**summary, "duration_s": 9.0, "latency_p50_s": None}], "runs": runs}
+    tables: dict[str, Rows] = {
+        "summary": [{**summary, "duration_s": 9.0, "latency_p50_s": None}],
+        "runs": runs,
+    }
     return RunData("idle", tables)
 
 
@@ -328,8 +378,14 @@ def hostile() -> RunData:
     tables["marks"].append({"at_s": 3.0, "text": HOSTILE * 400})
     tables["marks"].append({"at_s": float("nan"), "text": None})
     tables["latency"].append({"by": "time", "bucket_s": 31.0, "p50_s": float("inf"), "p99_s": "many"})
-    tables["latency"].append({"by": "class", "key": HOSTILE, "p50_s": -0.5, "p95_s": 0, "p99_s": 1e300, "count": -1})
-    provenance: dict[str, object] = {HOSTILE: HOSTILE, "topology": f"{HOSTILE}\n{HOSTILE}", "hosts": [{HOSTILE: HOSTILE}]}
+    tables["latency"].append(
+        {"by": "class", "key": HOSTILE, "p50_s": -0.5, "p95_s": 0, "p99_s": 1e300, "count": -1}
+    )
+    provenance: dict[str, object] = {
+        HOSTILE: HOSTILE,
+        "topology": f"{HOSTILE}\n{HOSTILE}",
+        "hosts": [{HOSTILE: HOSTILE}],
+    }
     return RunData(HOSTILE, tables, provenance)
 
 
@@ -359,11 +415,18 @@ def comparison() -> ComparisonData:
                 }
             )
             latencies += [
-                {"group": group, "run": run, "quantile": q / 100, "latency_s": median * math.exp(1.2 * (q - 50) / 50)}
+                {
+                    "group": group,
+                    "run": run,
+                    "quantile": q / 100,
+                    "latency_s": median * math.exp(1.2 * (q - 50) / 50),
+                }
                 for q in (1, 5, *range(10, 100, 10), 95, 99)
             ]
 
-    def metric(name: str, unit: str, better: str, a: float, share: float, wide: float, **more: object) -> dict[str, object]:
+    def metric(
+        name: str, unit: str, better: str, a: float, share: float, wide: float, **more: object
+    ) -> dict[str, object]:
         return {
             "metric": name,
             "unit": unit,
@@ -391,7 +454,9 @@ def comparison() -> ComparisonData:
         }
 
     metrics = [
-        metric("latency_p50_s", "s", "lower", 0.004, 0.25, 0.04, threshold="latency_p50_s +10%", crossed=True),
+        metric(
+            "latency_p50_s", "s", "lower", 0.004, 0.25, 0.04, threshold="latency_p50_s +10%", crossed=True
+        ),
         metric("latency_p99_s", "s", "lower", 0.03, 0.22, 0.12),
         metric("delivered_per_s", "per s", "higher", 160.0, 0.001, 0.006),
         metric("records", "", "lower", 90_500.0, -0.07, 0.02),
@@ -399,4 +464,6 @@ def comparison() -> ComparisonData:
         metric("duration_s", "s", "", 120.0, 0.03, 0.01),
         {**metric("lost", "", "lower", 0.0, 0.0, 0.0), "difference_share": None},
     ]
-    return ComparisonData("covering off against on", metrics, runs, latencies, provenance={"a": "config 1f", "b": "config 2c"})
+    return ComparisonData(
+        "covering off against on", metrics, runs, latencies, provenance={"a": "config 1f", "b": "config 2c"}
+    )

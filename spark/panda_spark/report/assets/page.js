@@ -20,6 +20,12 @@
     setTimeout(() => URL.revokeObjectURL(url), 10000);
   };
   const cell = (td) => (td.dataset.v === undefined ? guarded(td.textContent) : td.dataset.v);
+  const rowsCsv = (rows) => {
+    const columns = [...new Set(rows.flatMap(Object.keys))];
+    const one = (value) => (typeof value === "string" ? guarded(value) : String(value ?? ""));
+    const lines = [columns, ...rows.map((row) => columns.map((column) => row[column]))];
+    return lines.map((line) => line.map((value) => quoted(one(value))).join(",")).join("\r\n") + "\r\n";
+  };
   const tableCsv = (table) =>
     all("tr", table).map((tr) => [...tr.cells].map((td) => quoted(cell(td))).join(",")).join("\r\n") + "\r\n";
 
@@ -84,18 +90,20 @@
   };
 
   // --- figures that answer ---
+  const specOf = (figure) => JSON.parse(figure.querySelector(".spec").textContent);
   const views = new Map(); // live element -> view
   const timed = () => [...views].filter(([live]) => "time" in live.dataset);
-  const wait = { width: 0, timer: 0 };
 
   const enliven = async (figure) => {
     const live = figure.querySelector(".live");
-    const spec = JSON.parse(figure.querySelector(".spec").textContent);
+    const spec = specOf(figure);
     const still = figure.querySelector(".still");
     const fixed = figure.classList.contains("fixed");
+    const time = (spec.params || []).some((param) => param.name === "from_s");
     if (!fixed) spec.width = Math.max(280, figure.clientWidth);
+    if (time) for (const layer of spec.layer) if (layer.mark && layer.mark.type !== "text") layer.mark.clip = true;
     const mount = document.createElement("div");
-    live.append(mount);
+    live.replaceChildren(mount);
     live.hidden = false;
     const { view } = await vegaEmbed(mount, spec, { renderer: "svg", actions: false, ast: true, tooltip });
     if (fixed) {
@@ -106,12 +114,12 @@
     still.hidden = true;
     figure.classList.add("alive");
     views.set(live, view);
-    if ((spec.params || []).some((param) => param.name === "from_s")) follow(live, view);
+    if (time) follow(live, mount, view);
   };
 
   // Drag along the time axis to look closer; the same moment is marked in all figures of time.
   const inside = (view, x) => x - view.origin()[0];
-  const follow = (live, view) => {
+  const follow = (live, mount, view) => {
     live.dataset.time = "";
     const cursor = document.createElement("div");
     cursor.className = "cursor";
@@ -124,20 +132,20 @@
     let start = null;
     const at = (event) => event.clientX - live.getBoundingClientRect().left;
     const moment = (x) => view.scale("x").invert(inside(view, x));
-    live.addEventListener("pointermove", (event) => {
+    mount.addEventListener("pointermove", (event) => {
       point(moment(at(event)));
       if (start === null) return;
       band.hidden = Math.abs(at(event) - start) < 4;
       band.style.left = Math.min(start, at(event)) + "px";
       band.style.width = Math.abs(at(event) - start) + "px";
     });
-    live.addEventListener("pointerleave", () => { point(null); start = null; band.hidden = true; });
-    live.addEventListener("pointerdown", (event) => {
+    mount.addEventListener("pointerleave", () => { point(null); start = null; band.hidden = true; });
+    mount.addEventListener("pointerdown", (event) => {
       if (event.pointerType !== "mouse" || event.button !== 0) return;
       start = at(event);
       event.preventDefault();
     });
-    live.addEventListener("pointerup", (event) => {
+    mount.addEventListener("pointerup", (event) => {
       if (start !== null && Math.abs(at(event) - start) >= 4) {
         const ends = [moment(start), moment(at(event))].sort((a, b) => a - b);
         zoom(ends[0], ends[1]);
@@ -145,7 +153,7 @@
       start = null;
       band.hidden = true;
     });
-    live.addEventListener("dblclick", () => zoom());
+    mount.addEventListener("dblclick", () => zoom());
     if (zoomed) view.signal("from_s", zoomed[0]).signal("until_s", zoomed[1]).runAsync();
   };
   const point = (moment) => {
@@ -162,7 +170,7 @@
     zoomed = from === undefined || until <= from ? null : [from, until];
     document.querySelector("[data-do=unzoom]").hidden = !zoomed;
     for (const [live, view] of timed()) {
-      const params = JSON.parse(live.closest("figure").querySelector(".spec").textContent).params;
+      const params = specOf(live.closest("figure")).params;
       const whole = params.map((param) => param.value);
       const [first, last] = zoomed || whole;
       view.signal("from_s", first).signal("until_s", last).runAsync();
@@ -174,7 +182,7 @@
     if (!button) return;
     const figure = button.closest("figure");
     if (button.dataset.do === "unzoom") zoom();
-    if (button.dataset.do === "data") save(figure.dataset.name + ".csv", JSON.parse(figure.querySelector(".data").textContent));
+    if (button.dataset.do === "data") save(figure.dataset.name + ".csv", rowsCsv(specOf(figure).datasets.rows));
     if (button.dataset.do === "csv") {
       const details = button.closest("details");
       save(details.dataset.name, tableCsv(details.querySelector("table")));
@@ -189,13 +197,16 @@
     }
   }, { rootMargin: "400px" });
   all("figure").forEach((figure) => near.observe(figure));
+  let width = innerWidth;
+  let timer = 0;
   addEventListener("resize", () => {
-    clearTimeout(wait.timer);
-    wait.timer = setTimeout(() => {
+    clearTimeout(timer);
+    if (innerWidth !== width) timer = setTimeout(() => {
+      width = innerWidth;
       for (const [live, view] of views) {
-        const figure = live.closest("figure");
-        if (!figure.classList.contains("fixed")) view.width(Math.max(280, figure.clientWidth)).runAsync();
+        view.finalize();
+        enliven(live.closest("figure"));
       }
-    }, 150);
+    }, 200);
   });
 })();

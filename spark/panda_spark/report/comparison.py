@@ -78,8 +78,12 @@ def headlines(data: ComparisonData) -> list[Headline]:
     ]
     if limits:
         note = f"of {counted(len(limits), 'threshold')} crossed or not to be told"
-        heads.append(Headline("Thresholds", digits(len(crossed)), note, "bad" if crossed else "good"))
+        heads.append(Headline("Thresholds", digits(len(crossed)), note, _state(len(crossed))))
     return heads
+
+
+def _state(bad: int) -> str:
+    return "bad" if bad else "good"
 
 
 def intervals(data: ComparisonData) -> Figure | Absent:
@@ -116,7 +120,7 @@ def intervals(data: ComparisonData) -> Figure | Absent:
         },
         {
             "data": ROWS,
-            "mark": {"type": "rule", "strokeWidth": 2.5, "opacity": 0.55},
+            "mark": {"type": "rule", "strokeWidth": 2.5},
             "encoding": {"y": y, "x": {**x, "field": "low"}, "x2": {"field": "high"}, "color": colour},
         },
         {
@@ -167,18 +171,14 @@ def _dots(data: ComparisonData, name: str, title: str) -> Figure | None:
             "series": text(row, "group").upper(),
             "run": short(text(row, "run"), 60),
             "value": value,
-            "shown": seconds(value) if name.endswith("_s") and not name.endswith("per_s") else plain(value),
+            "shown": seconds(value) if _is_time(name) else plain(value),
         }
         for row in data.runs
         if (value := number(row, name)) is not None and text(row, "group").upper() in GROUPS
     ]
     if not any(row["value"] for row in rows):
         return None
-    label = (
-        {"labelExpr": SECONDS_LABEL}
-        if name.endswith("_s") and not name.endswith("per_s")
-        else {"format": "~s"}
-    )
+    label = {"labelExpr": SECONDS_LABEL} if _is_time(name) else {"format": "~s"}
     layer: Spec = {
         "mark": {"type": "point", "filled": True, "size": 64, "opacity": 0.75},
         "encoding": {
@@ -197,6 +197,10 @@ def _dots(data: ComparisonData, name: str, title: str) -> Figure | None:
     }
     spec = framed([layer, mean], rows, 120, width=HALF, data=ROWS)
     return Figure(f"runs-{name}", title, "A dot for each run; the bar is the mean.", spec, rows, half=True)
+
+
+def _is_time(metric: str) -> bool:
+    return metric.endswith("_s") and not metric.endswith("_per_s")
 
 
 def latencies(data: ComparisonData) -> Figure | Absent:

@@ -87,8 +87,11 @@ class RunData:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonData:
-    """Two groups of runs. `metrics` has a row for each metric, `runs` rows of `summary` and `latencies` rows of
-    `run`, `quantile` (0 to 1), `latency_s`; rows of both have `group`: `a` or `b`."""
+    """Two groups of runs, with the metrics that differ or not.
+
+    `runs` are rows of `summary`, `latencies` of `run`, `quantile` (0 to 1) and `latency_s`; both have
+    `group`, which is `a` or `b`.
+    """
 
     name: str
     metrics: Rows

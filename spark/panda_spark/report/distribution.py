@@ -1,4 +1,4 @@
-"""Decides the figures of how values spread: latencies, verdicts, hops, the schedule's error, clocks, faults."""
+"""Decides the figures of how values spread: latencies, verdicts, hops, the schedule, clocks and faults."""
 
 from __future__ import annotations
 
@@ -133,27 +133,31 @@ def percentiles(data: RunData, by: str) -> Figure | Absent:
 
 
 def verdicts(data: RunData, by: str) -> Figure | Absent:
-    """Verdicts per subscriber or class, those with the greatest part of bad ones first."""
-    title = f"Verdicts by {by}"
+    """What went wrong per subscriber or class; those with the greatest part of it first."""
+    title = f"Flaws by {by}"
     found: dict[str, Counter[str]] = {}
     for row in data.rows("verdicts"):
         key = short(text(row, by), 60) or "(none)"
-        found.setdefault(key, Counter())[text(row, "verdict")] += count(row, "count")
+        verdict = text(row, "verdict")
+        found.setdefault(key, Counter())[verdict if verdict in VERDICTS else "unknown"] += count(row, "count")
     found = {key: amounts for key, amounts in found.items() if amounts.total()}
     if not found:
-        return Absent(title, "no publication met a subscription, so there is nothing to judge")
-    ranked = sorted(found, key=lambda key: (found[key]["delivered"] / found[key].total(), key))
+        return Absent(title, "no publication met a subscription")
+    flawed = {key: 1 - each["delivered"] / each.total() for key, each in found.items()}
+    ranked = sorted((key for key in found if flawed[key]), key=lambda key: (-flawed[key], key))
+    if not ranked:
+        return Absent(title, "every delivery came once, in order and in time")
     rows: list[Datum] = [
         {
             "key": key,
-            "series": verdict if verdict in VERDICTS else "unknown",
-            "order": list(VERDICTS).index(verdict) if verdict in VERDICTS else len(VERDICTS),
-            "count": amount,
-            "share": amount / found[key].total(),
+            "series": verdict,
+            "order": place,
+            "count": found[key][verdict],
+            "share": found[key][verdict] / found[key].total(),
         }
         for key in ranked[:KEYS_MAX]
-        for verdict, amount in sorted(found[key].items())
-        if amount
+        for place, verdict in enumerate(VERDICTS)
+        if verdict != "delivered" and found[key][verdict]
     ]
     used = [verdict for verdict in VERDICTS if any(row["series"] == verdict for row in rows)]
     bars: Spec = {
@@ -161,13 +165,7 @@ def verdicts(data: RunData, by: str) -> Figure | Absent:
         "mark": {"type": "bar", "height": {"band": 0.7}},
         "encoding": {
             "y": category("key", sort=ranked[:KEYS_MAX], title=None, axis={"labelLimit": LABELS}),
-            "x": quantity(
-                "share",
-                title=None,
-                stack="zero",
-                scale={"domain": [0, 1]},
-                axis={"format": ".0%", "grid": False, "tickCount": 5},
-            ),
+            "x": quantity("share", title=None, stack="zero", axis={"format": "~%", "tickCount": 5}),
             "color": colours(used, [VERDICTS[verdict] for verdict in used]),
             "order": {"field": "order", "type": "quantitative"},
             "tooltip": [
@@ -178,10 +176,14 @@ def verdicts(data: RunData, by: str) -> Figure | Absent:
             ],
         },
     }
-    more = len(ranked) - KEYS_MAX
-    caption = "Worst first." + (f" {digits(more)} more in the table." if more > 0 else "")
+    caption = "Share of what each should have got, or did get, that was not once, in order and in time."
+    if good := len(found) - len(ranked):
+        caption += f" {digits(good)} more {'has' if good == 1 else 'have'} no flaw."
+    if (more := len(ranked) - KEYS_MAX) > 0:
+        caption += f" {digits(more)} more in the table."
     height = 62 + ROW * min(len(ranked), KEYS_MAX)
-    return Figure(f"verdicts-{by}", title, caption, framed([bars], rows, height, width=HALF), rows, half=True)
+    spec = framed([bars], rows, height, width=HALF)
+    return Figure(f"verdicts-{by}", title, caption, spec, rows, half=True)
 
 
 def hops(data: RunData) -> Figure | Absent:
@@ -250,14 +252,14 @@ def schedule(data: RunData) -> Figure | Absent:
             ],
         },
     }
-    late = sorted(float(str(row["late_s"])) for row in rows)
-    p99 = late[math.ceil(0.99 * len(late)) - 1]
+    delays = sorted(float(str(row["late_s"])) for row in rows)
+    half, p99 = delays[(len(delays) - 1) // 2], delays[math.ceil(0.99 * len(delays)) - 1]
     caption = (
-        f"Actual less planned start of {counted(len(late), 'step')}: half within {seconds(late[(len(late) - 1) // 2])}, "
+        f"Actual less planned start of {counted(len(delays), 'step')}: half within {seconds(half)}, "
         f"99 % within {seconds(p99)}; whiskers are what the clocks may be wrong by."
     )
     return Figure(
-        "schedule", title, caption, framed([whisker, dots], rows, 230, width=HALF, data=ROWS), rows, half=True
+        "schedule", title, caption, framed([dots, whisker], rows, 230, width=HALF, data=ROWS), rows, half=True
     )
 
 
@@ -305,7 +307,7 @@ def clocks(data: RunData) -> Figure | Absent:
     }
     caption = "Offset from the controller's clock as measured during the run, with what it may be wrong by."
     return Figure(
-        "clocks", title, caption, framed([whisker, dots], rows, 210, width=HALF, data=ROWS), rows, half=True
+        "clocks", title, caption, framed([dots, whisker], rows, 210, width=HALF, data=ROWS), rows, half=True
     )
 
 

@@ -1,19 +1,20 @@
-"""Decides the picture of the overlay and the load on its brokers; the layout is the same for the same rows."""
+"""Decides the picture of the overlay and the load on its brokers; the same rows give the same layout."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from dataclasses import dataclass, field
 
-import networkx as nx
+import networkx as nx  # type: ignore[import-untyped]
 
 from panda_spark.report.data import RunData, count, number, text
 from panda_spark.report.figure import ROWS, Absent, Datum, Figure, Spec, category, framed, quantity, values
 from panda_spark.report.palette import HEAT, LIGHT
 from panda_spark.report.words import counted, digits, plain, share, short
 
-WIDE, HIGH, MARGIN = 1040, 580, 46  # of the picture, in pixels
+WIDE, HIGH, MARGIN = 1040, 600, 62  # of the picture, in pixels; it is lower where there are few brokers
 BROKERS_MAX = 150  # beyond this the picture says nothing
 CLIENTS_MAX = 60  # beyond this clients are numbers beside their brokers
 LABEL_HIGH, LETTER_WIDE = 11.0, 6.0
@@ -63,9 +64,10 @@ def topology(data: RunData) -> Figure | Absent:
         return Absent(title, "no broker's traffic was logged")
     if len(brokers) > BROKERS_MAX:
         return Absent(title, f"{len(brokers)} brokers are too many for a picture; the table has their loads")
-    places = _places(brokers, net)
+    high = _height(brokers, net)
+    places = _places(brokers, net, high)
     shown_clients = sorted(net.clients) if len(net.clients) <= CLIENTS_MAX else []
-    clients = _client_places(shown_clients, places, net)
+    clients = _client_places(shown_clients, places, net, high)
     nodes = _nodes(brokers, places, net, counted_clients=not shown_clients)
     edges = [
         {
@@ -82,13 +84,13 @@ def topology(data: RunData) -> Figure | Absent:
     rows += [{"link": edge["link"], "records": edge["records"]} for edge in edges]
     spec = framed(
         [
-            *_client_layers(clients, shown_clients, places),
+            *_client_layers(clients, places),
             *_edge_layers(edges),
             *_node_layers(nodes),
-            *_label_layers(nodes, edges, clients),
+            *_label_layers(nodes, edges, clients, high),
         ],
         rows,
-        HIGH,
+        high,
         width=WIDE,
         padding=0,
         autosize="none",
@@ -99,26 +101,30 @@ def topology(data: RunData) -> Figure | Absent:
     return Figure("topology", title, caption, spec, rows, fixed=True)
 
 
-def _places(brokers: list[str], net: Overlay) -> dict[str, tuple[float, float]]:
-    graph: nx.Graph[str] = nx.Graph()
+def _height(brokers: list[str], net: Overlay) -> int:
+    """As much as the brokers need: a chain lies in a strip."""
+    branches = any(degree > 2 for degree in Counter(end for ends in net.links for end in ends).values())
+    return min(HIGH, 200 + 36 * len(brokers)) if branches or len(net.links) >= len(brokers) else 220
+
+
+def _places(brokers: list[str], net: Overlay, high: int) -> dict[str, tuple[float, float]]:
+    graph = nx.Graph()
     graph.add_nodes_from(brokers)
     graph.add_edges_from(sorted(net.links))
     parts = [sorted(part) for part in nx.connected_components(graph)]
-    for one, other in zip(parts, parts[1:], strict=False):
-        graph.add_edge(
-            one[0], other[0]
-        )  # only for the layout: parts lie side by side instead of on each other
+    for one, other in itertools.pairwise(parts):
+        graph.add_edge(one[0], other[0])  # only for the layout: parts lie side by side
     if len(brokers) == 1:
-        return {brokers[0]: (WIDE / 2, HIGH / 2)}
+        return {brokers[0]: (WIDE / 2, high / 2)}
     start = nx.circular_layout(graph)
     if len(brokers) <= KAMADA_MAX:
         raw = nx.kamada_kawai_layout(graph, pos=start, weight=None)
     else:
         raw = nx.spring_layout(graph, pos=start, seed=1, iterations=120)
-    return _fitted({name: (float(at[0]), float(at[1])) for name, at in raw.items()})
+    return _fitted({name: (float(at[0]), float(at[1])) for name, at in raw.items()}, high)
 
 
-def _fitted(raw: dict[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+def _fitted(raw: dict[str, tuple[float, float]], room: int) -> dict[str, tuple[float, float]]:
     """The layout turned so that its long side lies, and stretched to the picture."""
     middle_x = sum(x for x, _ in raw.values()) / len(raw)
     middle_y = sum(y for _, y in raw.values()) / len(raw)
@@ -131,18 +137,18 @@ def _fitted(raw: dict[str, tuple[float, float]]) -> dict[str, tuple[float, float
     xs, ys = [x for x, _ in turned.values()], [y for _, y in turned.values()]
     wide, high = max(xs) - min(xs), max(ys) - min(ys)
     by_x = (WIDE - 2 * MARGIN - 40) / wide if wide > 1e-6 else 0.0
-    by_y = (HIGH - 2 * MARGIN - 20) / high if high > 0.02 * wide else 0.0
+    by_y = (room - 2 * MARGIN) / high if high > 0.02 * wide else 0.0
     return {
         name: (
             round(WIDE / 2 + (x - (max(xs) + min(xs)) / 2) * by_x, 1),
-            round(HIGH / 2 + (y - (max(ys) + min(ys)) / 2) * by_y, 1),
+            round(room / 2 + (y - (max(ys) + min(ys)) / 2) * by_y, 1),
         )
         for name, (x, y) in turned.items()
     }
 
 
 def _client_places(
-    shown: list[tuple[str, str]], places: dict[str, tuple[float, float]], net: Overlay
+    shown: list[tuple[str, str]], places: dict[str, tuple[float, float]], net: Overlay, high: int
 ) -> list[Datum]:
     """Clients on an arc around their broker, on the side where it has no links."""
     rows: list[Datum] = []
@@ -160,8 +166,8 @@ def _client_places(
             turn = away + (place - (len(own) - 1) / 2) * step
             rows.append(
                 {
-                    "x": round(min(max(x + 44 * math.cos(turn), 8), WIDE - 8), 1),
-                    "y": round(min(max(y + 44 * math.sin(turn), 8), HIGH - 8), 1),
+                    "x": round(min(max(x + 40 * math.cos(turn), 8), WIDE - 8), 1),
+                    "y": round(min(max(y + 40 * math.sin(turn), 8), high - 8), 1),
                     "client": short(client, 40),
                     "broker": broker,
                     "records": net.clients[broker, client],
@@ -204,10 +210,8 @@ def _at(**more: object) -> Spec:
     }
 
 
-def _client_layers(
-    clients: list[Datum], shown: list[tuple[str, str]], places: dict[str, tuple[float, float]]
-) -> list[Spec]:
-    if not shown:
+def _client_layers(clients: list[Datum], places: dict[str, tuple[float, float]]) -> list[Spec]:
+    if not clients:
         return []
     spokes = [
         {**row, "x2": places[str(row["broker"])][0], "y2": places[str(row["broker"])][1]} for row in clients
@@ -276,7 +280,7 @@ def _node_layers(nodes: list[Datum]) -> list[Spec]:
 Box = tuple[float, float, float, float]
 
 
-def _label_layers(nodes: list[Datum], edges: list[Datum], clients: list[Datum]) -> list[Spec]:
+def _label_layers(nodes: list[Datum], edges: list[Datum], clients: list[Datum], high: int) -> list[Spec]:
     """A label below, above, right or left of its node: where it hides least. The busiest choose first."""
     taken: list[Box] = [_round_box(node, float(str(node["radius"]))) for node in nodes]
     taken += [_round_box(client, 5.0) for client in clients]
@@ -295,7 +299,7 @@ def _label_layers(nodes: list[Datum], edges: list[Datum], clients: list[Datum]) 
             (x - radius - 4 - wide / 2, y),
         ]
         boxes = [(cx - wide / 2, cy - LABEL_HIGH / 2, cx + wide / 2, cy + LABEL_HIGH / 2) for cx, cy in spots]
-        costs = [_hidden(box, taken, edges) for box in boxes]
+        costs = [_hidden(box, taken, edges, high) for box in boxes]
         best = costs.index(min(costs))
         taken.append(boxes[best])
         rows.append(
@@ -324,10 +328,10 @@ def _round_box(node: Datum, radius: float) -> Box:
     return x - radius, y - radius, x + radius, y + radius
 
 
-def _hidden(box: Box, taken: list[Box], edges: list[Datum]) -> float:
+def _hidden(box: Box, taken: list[Box], edges: list[Datum], room: int) -> float:
     """How much of a label would lie on something, in pixels; outside of the picture is worst."""
     left, top, right, bottom = box
-    cost = 1e6 if left < 0 or top < 0 or right > WIDE or bottom > HIGH else 0.0
+    cost = 1e6 if left < 0 or top < 0 or right > WIDE or bottom > room else 0.0
     for other in taken:
         wide = min(right, other[2]) - max(left, other[0])
         high = min(bottom, other[3]) - max(top, other[1])

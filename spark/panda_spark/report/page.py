@@ -14,7 +14,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from panda_spark.report import comparison, distribution, network, timeline
+from panda_spark.report import comparison, distribution, network, samples, timeline
 from panda_spark.report.data import ComparisonData, RunData
 from panda_spark.report.figure import Absent, Figure
 from panda_spark.report.palette import DARK, LIGHT, themed_spec
@@ -29,7 +29,7 @@ from panda_spark.report.sentences import (
     run_sentence,
 )
 from panda_spark.report.tables import Entry, Table, provenance, run_tables
-from panda_spark.report.words import short
+from panda_spark.report.words import listed, short
 
 ASSETS = Path(__file__).parent / "assets"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a cell that begins so is a formula to a spreadsheet
@@ -43,6 +43,21 @@ class Section:
     tables: Sequence[Table] = ()
     notes: Sequence[tuple[str, str]] = ()  # a name and what is said of it
     entries: Sequence[Entry] = ()
+    said: str = ""
+
+    @property
+    def empty(self) -> bool:
+        figures = any(isinstance(each, Figure) for each in self.figures)
+        return not (figures or self.tables or self.notes or self.entries or self.said)
+
+    @property
+    def absent(self) -> list[Absent]:
+        """Why figures are missing; those that are missing for one reason are named together."""
+        titles: dict[str, list[str]] = {}
+        for each in self.figures:
+            if isinstance(each, Absent):
+                titles.setdefault(each.why, []).append(each.title)
+        return [Absent(listed(names), why) for why, names in titles.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +68,16 @@ class Page:
     problems: Sequence[str] = ()
     headlines: Sequence[Headline] = ()
     sections: Sequence[Section] = field(default=())
+
+    @property
+    def shown(self) -> list[Section]:
+        return [section for section in self.sections if not section.empty]
+
+    @property
+    def absent(self) -> list[Absent]:
+        """What is missing with its whole section."""
+        missing = [each for section in self.sections if section.empty for each in section.figures]
+        return Section("", "", missing).absent
 
 
 def write(data: RunData, folder: Path) -> Path:
@@ -82,7 +107,7 @@ def _run_page(data: RunData) -> Page:
                 timeline.latency(data, axis),
                 timeline.throughput(data, axis),
                 timeline.lives(data, axis),
-                timeline.detections(data, axis),
+                samples.detections(data, axis),
             ),
             some("marks", "links", "processes", "detections"),
         ),
@@ -106,7 +131,7 @@ def _run_page(data: RunData) -> Page:
         Section(
             "network",
             "Brokers",
-            (network.topology(data), network.load(data), *timeline.sampled(data, axis)),
+            (network.topology(data), network.load(data), *samples.sampled(data, axis)),
             some("spread", "load"),
         ),
         Section(
@@ -115,7 +140,7 @@ def _run_page(data: RunData) -> Page:
             (distribution.schedule(data), distribution.clocks(data)),
             some("schedule", "clocks"),
         ),
-        Section("logs", "Logs", (), some("missing", "quarantine")),
+        Section("logs", "Logs", (), some("missing", "quarantine"), said=_logs(data)),
         Section("provenance", "Provenance", entries=provenance(data.provenance)),
     )
     return Page(
@@ -126,6 +151,12 @@ def _run_page(data: RunData) -> Page:
         headlines(data),
         sections,
     )
+
+
+def _logs(data: RunData) -> str:
+    if problems(data) or not data.first("summary"):
+        return ""
+    return "Every log came home, and every line of them could be read."
 
 
 def _comparison_page(data: ComparisonData) -> Page:
@@ -196,7 +227,7 @@ def _html(page: Page, pictures: dict[str, Picture]) -> str:
     return environment.get_template("page.html.j2").render(
         page=page,
         pictures=pictures,
-        is_figure=lambda each: isinstance(each, Figure),
+        figures=lambda section: [each for each in section.figures if isinstance(each, Figure)],
         svg=lambda picture: Markup(picture.svg),  # noqa: S704 -- Vega escapes the texts in it; a test holds it to that
         spec=lambda figure: inert_json(themed_spec(figure.spec)),
         # The scripts and the sheet are ours and are no place for a row of a table.

@@ -1,8 +1,8 @@
 """Decides the colours of a report, by light and by dark; never what they stand for.
 
-A figure is drawn in the light colours. In the page every one of them becomes a variable of the style sheet, so
-that the same picture follows the reader's scheme and is light on paper. Hues are those of Okabe and Ito, which
-colour-blind readers tell apart; no two names share a light colour, for it is what is looked for.
+A figure is drawn in the light colours. In the page every one of them becomes a variable of the style sheet,
+so that the same picture follows the reader's scheme and is light on paper. Hues are near those of Okabe and
+Ito, which colour-blind readers tell apart; no two names share a light colour, for it is what is looked for.
 """
 
 from __future__ import annotations
@@ -89,6 +89,15 @@ def _variable(colour: str) -> str:
     return f"var(--{name})" if name else colour
 
 
+LEGEND: dict[str, object] = {
+    "orient": "top",
+    "title": None,
+    "labelColor": LIGHT["soft"],
+    "labelFontSize": 11,
+    "symbolSize": 70,
+    "labelLimit": 160,
+    "offset": 6,
+}
 CONFIG: dict[str, object] = {
     "font": "sans-serif",
     "aria": False,  # a figure has its caption and its data; a label for each point would only be noise
@@ -107,16 +116,7 @@ CONFIG: dict[str, object] = {
         "tickSize": 4,
     },
     "axisY": {"domain": False, "ticks": False},
-    "legend": {
-        "orient": "top",
-        "title": None,
-        "labelColor": LIGHT["soft"],
-        "labelFontSize": 11,
-        "symbolType": "circle",
-        "symbolSize": 70,
-        "labelLimit": 160,
-        "offset": 6,
-    },
+    "legend": LEGEND,
     "text": {"color": LIGHT["ink"], "fontSize": 11},
     "line": {"strokeWidth": 1.8, "strokeJoin": "round"},
 }

@@ -7,6 +7,7 @@ import functools
 import os
 import tempfile
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 import vl_convert
@@ -34,12 +35,12 @@ def drawn(figure: Figure) -> Picture:
 @functools.cache
 def vega_script() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script. Putting it together takes seconds, so it is kept."""
-    kept = _cache() / f"vega-{vl_convert.get_vega_version()}-{vl_convert.__version__}.js"
+    kept = _cache() / f"vega-of-vl-convert-{version('vl-convert-python')}.js"
     with contextlib.suppress(OSError, UnicodeDecodeError):
         script = kept.read_text(encoding="utf-8")
         if script.endswith(_END):
             return script
-    script = vl_convert.javascript_bundle() + _END
+    script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;") + _END
     assert "</script" not in script.lower(), "the bundle would end its own element"
     with contextlib.suppress(OSError):
         kept.parent.mkdir(parents=True, exist_ok=True)

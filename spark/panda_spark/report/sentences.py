@@ -12,13 +12,21 @@ EMPTY: Row = {}
 
 
 def sentence(
-    summary: Row, *, run: Row = EMPTY, faults: Sequence[Row] = (), subscribers: int | None = None
+    summary: Row,
+    *,
+    run: Row = EMPTY,
+    faults: Sequence[Row] = (),
+    subscribers: int | None = None,
+    doubts: bool = True,
 ) -> str:
-    """The run in one sentence, of its row of `summary` and, where they are known, `runs` and `faults`."""
+    """The run in one sentence, of its row of `summary` and, where they are known, `runs` and `faults`.
+
+    `doubts` are what the logs do not tell; a page that says them anyway leaves them out here.
+    """
     if not summary:
         return "Nothing is known of this run: its summary is empty."
     said = f"{_carried(summary, run, subscribers)}{_arrived(summary)}{_within(summary)}"
-    more = [each for each in (_faults(summary, faults), _doubts(summary)) if each]
+    more = [each for each in (_faults(summary, faults), _doubts(summary) if doubts else "") if each]
     return "; ".join([said, *more]) + "."
 
 
@@ -65,7 +73,8 @@ def _arrived(summary: Row) -> str:
     elif not came:
         told = f": none of {counted(judged, 'delivery', 'deliveries')} arrived"
     elif lost:
-        told = f": {digits(lost)} of {counted(judged, 'delivery', 'deliveries')} got lost, the other {digits(came)} arrived{how}"
+        told = f": {digits(lost)} of {counted(judged, 'delivery', 'deliveries')} got lost"
+        told += f", the other {digits(came)} arrived{how}"
     elif came == 1:
         told = f": the one delivery arrived{how}"
     else:
@@ -118,6 +127,7 @@ def run_sentence(data: RunData) -> str:
         run=data.first("runs"),
         faults=data.rows("faults"),
         subscribers=len(subscribers) or None,
+        doubts=False,
     )
 
 
@@ -187,10 +197,10 @@ def headlines(data: RunData) -> list[Headline]:
         note = f"late at worst; half within {seconds(number(summary, 'schedule_p50_s'))}"
         found.append(Headline("Schedule", seconds(late), note, "good" if abs(late) <= 0.1 else "bad"))
     failed = count(summary, "failed")
-    state = "bad" if failed else "good"
-    found.append(Headline("Processes", digits(failed) if failed else "all well", "ended unexpectedly", state))
-    if not failed:
-        found[-1] = Headline("Processes", "all well", "none ended unexpectedly", state)
+    if failed:
+        found.append(Headline("Processes", digits(failed), "ended unexpectedly", "bad"))
+    else:
+        found.append(Headline("Processes", "all well", "none ended unexpectedly", "good"))
     return found
 
 
@@ -215,12 +225,12 @@ def _order(summary: Row) -> Headline:
     ]
     came = arrived(summary) + count(summary, "unexpected")
     if not came:
-        return Headline("As it should be", "–", "no deliveries")
+        return Headline("Flawless", "–", "no deliveries")
     right = count(summary, "delivered") / came
     return Headline(
-        "Once, in order, in time",
+        "Flawless",
         share(right),
-        ", ".join(flaws) or "no delivery late, twice or out of order",
+        ", ".join(flaws) or "each once, in order, in time",
         "bad" if flaws else "good",
     )
 

@@ -317,10 +317,9 @@ def _entry(title: str, name: str, value: object) -> Entry:
         return Entry(title, table=shown)
     if isinstance(value, (list, tuple)) and value and all(isinstance(each, Mapping) for each in value):
         keys = list(dict.fromkeys(str(key) for each in value for key in each))
-        rows: list[Row] = [{str(key): _flat(each[key]) for key in each} for each in value]
-        return Entry(
-            title, table=table(name, title, [Column(key.replace("_", " "), key, _any) for key in keys], rows)
-        )
+        rows: list[Row] = [{str(key): each[key] for key in each} for each in value]
+        columns = [Column(key.removesuffix("_s").replace("_", " "), key, _any) for key in keys]
+        return Entry(title, table=table(name, title, columns, rows))
     if isinstance(value, str) and "\n" in value.strip():
         return Entry(title, block=value)
     return Entry(title, line=short(_flat(value), 2_000))
@@ -331,7 +330,7 @@ def _any(row: Row, column: str) -> Cell:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         found = number(row, column)
         return time(row, column) if column.endswith("_s") else Cell(plain(found), found)
-    return Cell(short(text(row, column), 2_000))
+    return Cell(short(_flat(value), 2_000))
 
 
 def _flat(value: object) -> str:

@@ -1,14 +1,13 @@
-"""Decides the figures that lie on the time axis of a run: latency, throughput, lives of processes and links."""
+"""Decides the time axis of a run and its first figures: latency, throughput, the lives of what ran."""
 
 from __future__ import annotations
 
-import math
+import itertools
 from collections.abc import Sequence
 
 from panda_spark.report.data import Row, RunData, number, text
 from panda_spark.report.figure import (
     FLOOR_S,
-    HALF,
     ROWS,
     WIDTH,
     Absent,
@@ -22,16 +21,14 @@ from panda_spark.report.figure import (
     quantity,
     values,
 )
-from panda_spark.report.palette import LIGHT, SERIES
+from panda_spark.report.palette import CONFIG, LEGEND, LIGHT
 from panda_spark.report.sentences import named
-from panda_spark.report.words import counted, seconds, short
+from panda_spark.report.words import counted, short
 
 AXIS_EXTENT = 84  # left of every plot on the time axis, so that they stand exactly below each other
 LABEL_ROWS = 3  # of marks and faults above the first figure
 LABEL_WIDTH = 6.2  # of a character, in pixels
 LIVES_MAX = 60  # rows of the lives of processes and links
-SERIES_MAX = 5  # brokers that have a colour; the others are grey
-OTHERS_MAX = 25  # grey ones that are drawn
 
 
 def span(data: RunData) -> tuple[float, float]:
@@ -126,14 +123,14 @@ class TimeAxis:
         found = self._labels() if labels else []
         if found:
             under.append(self._label_layer(found))
-        top = 6 + 13 * (1 + max((int(str(row["row"])) for row in found), default=-1))
+        above = 13 * (1 + max((int(str(row["row"])) for row in found), default=-1))
         return framed(
             [*under, *layers],
             rows,
-            height + top,
+            height + above,
             width=width,
             params=[{"name": "from_s", "value": self.from_s}, {"name": "until_s", "value": self.until_s}],
-            padding={"left": 4, "right": 14, "top": top, "bottom": 4},
+            config={**CONFIG, "legend": {**LEGEND, "offset": 6 + above}},
         )
 
     def _labels(self) -> list[Datum]:
@@ -182,7 +179,7 @@ class TimeAxis:
 
 
 def y_axis(**more: object) -> Spec:
-    return {"minExtent": AXIS_EXTENT, "maxExtent": AXIS_EXTENT, "titleAnchor": "end", "tickCount": 4, **more}
+    return {"minExtent": AXIS_EXTENT, "maxExtent": AXIS_EXTENT, "tickCount": 4, **more}
 
 
 def latency(data: RunData, axis: TimeAxis) -> Figure | Absent:
@@ -243,7 +240,7 @@ def _step(found: Sequence[Row], data: RunData) -> float:
     if width:
         return width
     times = [number(row, "bucket_s") or 0.0 for row in found]
-    return min((b - a for a, b in zip(times, times[1:], strict=False) if b > a), default=0.0)
+    return min((b - a for a, b in itertools.pairwise(times) if b > a), default=0.0)
 
 
 def throughput(data: RunData, axis: TimeAxis) -> Figure | Absent:
@@ -264,7 +261,7 @@ def throughput(data: RunData, axis: TimeAxis) -> Figure | Absent:
         "mark": {"type": "line", "interpolate": "step-after"},
         "encoding": {
             "x": axis.x("at_s"),
-            "y": quantity("per_s", title="per second", axis=y_axis()),
+            "y": quantity("per_s", title=None, axis=y_axis()),
             "color": colours(("published", "delivered"), (LIGHT["amber"], LIGHT["blue"])),
             "tooltip": [
                 quantity("at_s", title="from"),
@@ -284,7 +281,7 @@ def lives(data: RunData, axis: TimeAxis) -> Figure | Absent:
     rows = [*_process_rows(data, axis), *_link_rows(data, axis)]
     if not rows:
         return Absent(title, "no process and no link was logged")
-    troubled = {str(row["name"]) for row in rows if row["series"] in {"failed", "link down"}}
+    troubled = {str(row["name"]) for row in rows if row["failed"] or row["series"] == "link down"}
     names = list(dict.fromkeys(str(row["name"]) for row in rows))
     kept = sorted(names, key=lambda name: name not in troubled)[:LIVES_MAX]
     order = [name for name in names if name in set(kept)]
@@ -302,8 +299,8 @@ def lives(data: RunData, axis: TimeAxis) -> Figure | Absent:
                 axis=y_axis(labelLimit=AXIS_EXTENT - 8, grid=False, labelFontSize=10),
             ),
             "color": colours(
-                ("process", "failed", "link up", "link down"),
-                (LIGHT["mid"], LIGHT["red"], LIGHT["rest"], LIGHT["amber"]),
+                ("process", "link up", "link down"),
+                (LIGHT["mid"], LIGHT["rest"], LIGHT["amber"]),
             ),
             "tooltip": [
                 category("name"),
@@ -314,12 +311,18 @@ def lives(data: RunData, axis: TimeAxis) -> Figure | Absent:
             ],
         },
     }
+    crosses: Spec = {
+        "data": ROWS,
+        "transform": [{"filter": "datum.failed"}],
+        "mark": {"type": "text", "text": "✕", "color": LIGHT["red"], "fontSize": 15, "fontWeight": "bold"},
+        "encoding": {"x": axis.x("until_s"), "y": category("name", sort=order)},
+    }
     left_out = len(names) - len(order)
-    caption = "From its start to its end; a link by whether its connection was there."
+    caption = "From start to end; ✕ is an end that nobody asked for."
     if left_out:
         caption += f" {counted(left_out, 'line')} left out, where all was well."
     height = 30 + 15 * len(order)
-    return Figure("lives", title, caption, axis.figure([bars], rows, height), rows)
+    return Figure("lives", title, caption, axis.figure([bars, crosses], rows, height), rows)
 
 
 def _process_rows(data: RunData, axis: TimeAxis) -> list[Datum]:
@@ -343,7 +346,8 @@ def _process_rows(data: RunData, axis: TimeAxis) -> list[Datum]:
         rows.append(
             {
                 "name": short(text(row, "process"), 40),
-                "series": "failed" if failed else "process",
+                "series": "process",
+                "failed": failed,
                 "from_s": max(start, axis.from_s),
                 "until_s": axis.until_s if end is None else end,
                 "why": why,
@@ -367,101 +371,10 @@ def _link_rows(data: RunData, axis: TimeAxis) -> list[Datum]:
             {
                 "name": f"{short(text(row, 'a'), 20)}–{short(text(row, 'b'), 20)}",
                 "series": "link down" if down else "link up",
+                "failed": False,
                 "from_s": max(start, axis.from_s),
                 "until_s": axis.until_s if end is None else end,
                 "why": short(text(row, "reason")),
             }
         )
     return rows
-
-
-SAMPLED = (
-    ("tables", "subscriptions", "Routing tables", "Subscriptions that a broker holds.", "subscriptions"),
-    ("queueing", "queueing_ms", "Queueing", "Mean time a publication waits in a broker.", "ms"),
-    ("matching", "matching_us", "Matching", "Mean time to find who wants a publication.", "µs"),
-    ("memory", "memory_mb", "Memory", "Resident memory of a broker.", "MB"),
-)
-
-
-def sampled(data: RunData, axis: TimeAxis) -> list[Figure | Absent]:
-    """What every broker said of itself, every few seconds."""
-    return [_sampled(data, axis, *each) for each in SAMPLED]
-
-
-def _sampled(
-    data: RunData, axis: TimeAxis, name: str, column: str, title: str, says: str, unit: str
-) -> Figure | Absent:
-    points: list[tuple[str, float, float]] = []
-    for row in data.rows("samples"):
-        at = number(row, "at_s")
-        value = number(row, column)
-        if column == "memory_mb" and (memory := number(row, "memory_bytes")) is not None:
-            value = memory / 1e6
-        if at is not None and value is not None:
-            points.append((short(text(row, "broker"), 40), at, value))
-    if not points:
-        return Absent(title, "the brokers logged no such samples")
-    highest: dict[str, float] = {}
-    for broker, _, value in points:
-        highest[broker] = max(value, highest.get(broker, value))
-    ranked = sorted(highest, key=lambda broker: (-highest[broker], broker))
-    top, rest = ranked[:SERIES_MAX], ranked[SERIES_MAX:]
-    drawn = {*top, *rest[:: math.ceil(len(rest) / OTHERS_MAX) or 1]}
-    series = [*top, "others"] if rest else top
-    rows: list[Datum] = [
-        {"at_s": at, "broker": broker, "series": broker if broker in top else "others", "value": value}
-        for broker, at, value in points
-        if broker in drawn
-    ]
-    few = len(rows) <= 250
-    line: Spec = {
-        "data": ROWS,
-        "mark": {"type": "line", "point": {"size": 10} if few else False, "strokeWidth": 1.5},
-        "encoding": {
-            "x": axis.x("at_s"),
-            "y": quantity("value", title=unit, axis=y_axis(minExtent=50, maxExtent=50)),
-            "detail": category("broker"),
-            "color": colours(series, [*SERIES[: len(top)], LIGHT["rest"]]),
-            "opacity": {"condition": {"test": "datum.series === 'others'", "value": 0.35}, "value": 1},
-            "tooltip": [category("broker"), quantity("at_s", title="at"), quantity("value", title=unit)],
-        },
-    }
-    caption = says
-    if rest:
-        grey = "the others" if len(drawn) == len(ranked) else f"{len(drawn) - len(top)} of the others"
-        caption += f" The {len(top)} highest of {len(ranked)} are named, {grey} grey."
-    return Figure(name, title, caption, axis.figure([line], rows, 170, width=HALF), rows, half=True)
-
-
-def detections(data: RunData, axis: TimeAxis) -> Figure | Absent:
-    title = "Composite detections"
-    rows: list[Datum] = [
-        {
-            "at_s": at,
-            "subscriber": short(text(row, "subscriber"), 40),
-            "subscription": short(text(row, "subscription"), 60),
-            "events": number(row, "events"),
-            "latency": seconds(number(row, "latency_s")),
-        }
-        for row in data.rows("detections")
-        if (at := number(row, "at_s")) is not None
-    ]
-    if not rows:
-        return Absent(title, "there were no composite subscriptions, or none was met")
-    ticks: Spec = {
-        "data": ROWS,
-        "mark": {"type": "tick", "thickness": 2, "color": LIGHT["teal"]},
-        "encoding": {
-            "x": axis.x("at_s"),
-            "y": category("subscriber", title=None, axis=y_axis(labelLimit=AXIS_EXTENT - 8)),
-            "tooltip": [category(each) for each in ("subscriber", "subscription", "events", "latency")],
-        },
-    }
-    height = 30 + 22 * len({row["subscriber"] for row in rows})
-    return Figure(
-        "detections",
-        title,
-        "When a composite subscription was met.",
-        axis.figure([ticks], rows, height),
-        rows,
-    )

@@ -102,6 +102,7 @@
     const time = (spec.params || []).some((param) => param.name === "from_s");
     if (!fixed) spec.width = Math.max(280, figure.clientWidth);
     if (time) for (const layer of spec.layer) if (layer.mark && layer.mark.type !== "text") layer.mark.clip = true;
+    if (spec.width < 640) spec.layer = spec.layer.filter((layer) => !layer.layer); // no room for labels of marks
     const mount = document.createElement("div");
     live.replaceChildren(mount);
     live.hidden = false;

@@ -182,7 +182,9 @@ def _dots(data: ComparisonData, name: str, title: str) -> Figure | None:
     layer: Spec = {
         "mark": {"type": "point", "filled": True, "size": 64, "opacity": 0.75},
         "encoding": {
-            "x": quantity("value", title=None, scale={"zero": False}, axis={**label, "tickCount": 5}),
+            "x": quantity(
+                "value", title=None, scale={"zero": False, "padding": 12}, axis={**label, "tickCount": 5}
+            ),
             "y": category("series", sort=list(GROUPS), title=None, axis={"grid": True, "labelFontSize": 12}),
             "color": {**colours(GROUPS, (LIGHT["soft"], LIGHT["blue"])), "legend": None},
             "tooltip": [category("run"), category("series", title="group"), category("shown", title=title)],
@@ -246,6 +248,11 @@ def _in_unit(row: Row, column: str) -> Cell:
     return {"s": time, "bytes": octets}.get(text(row, "unit"), amount)(row, column)
 
 
+def _signed_share(row: Row, column: str) -> Cell:
+    cell = part(row, column)
+    return Cell(f"+{cell.shown}", cell.value) if (cell.value or 0.0) > 0 else cell
+
+
 def metric_table(data: ComparisonData) -> Table:
     rows: list[Row] = [{**row, "judged": judged(row)} for row in data.metrics]
 
@@ -258,8 +265,8 @@ def metric_table(data: ComparisonData) -> Table:
         Column("B", "b_mean", _in_unit),
         Column("B low", "b_low", _in_unit),
         Column("B high", "b_high", _in_unit),
-        Column("difference", "difference_share", part),
-        Column("", "difference", _in_unit),
+        Column("difference", "difference_share", _signed_share),
+        Column("absolute", "difference", _in_unit),
         Column("p", "p_value", amount),
         Column("threshold", "threshold"),
         Column("crossed", "crossed", yes),

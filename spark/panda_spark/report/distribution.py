@@ -24,7 +24,7 @@ from panda_spark.report.figure import (
 )
 from panda_spark.report.palette import LIGHT, SERIES, VERDICTS
 from panda_spark.report.sentences import named
-from panda_spark.report.words import counted, digits, seconds, short
+from panda_spark.report.words import counted, digits, ident, seconds, short
 
 KEYS_MAX = 12  # classes, subscribers, brokers in one figure; the table has the others
 LABELS = 150  # pixels of names left of a row
@@ -93,7 +93,7 @@ def percentiles(data: RunData, by: str) -> Figure | Absent:
     found = sorted(found, key=lambda row: (-(number(row, "p99_s") or 0.0), text(row, "key")))
     rows: list[Datum] = [
         {
-            "key": short(text(row, "key"), 60) or "(none)",
+            "key": ident(text(row, "key")) or "(none)",
             **{f"{each}_s": max(number(row, f"{each}_s") or 0.0, FLOOR_S) for each in ("p50", "p95", "p99")},
             "count": number(row, "count"),
         }
@@ -137,7 +137,7 @@ def verdicts(data: RunData, by: str) -> Figure | Absent:
     title = f"Flaws by {by}"
     found: dict[str, Counter[str]] = {}
     for row in data.rows("verdicts"):
-        key = short(text(row, by), 60) or "(none)"
+        key = ident(text(row, by)) or "(none)"
         verdict = text(row, "verdict")
         found.setdefault(key, Counter())[verdict if verdict in VERDICTS else "unknown"] += count(row, "count")
     found = {key: amounts for key, amounts in found.items() if amounts.total()}
@@ -274,7 +274,7 @@ def clocks(data: RunData) -> Figure | Absent:
         rows.append(
             {
                 "at_s": at,
-                "host": short(text(row, "host"), 40),
+                "host": ident(text(row, "host")),
                 "offset_s": offset,
                 "low_s": offset - error,
                 "high_s": offset + error,

@@ -12,7 +12,7 @@ import networkx as nx  # type: ignore[import-untyped]
 from panda_spark.report.data import RunData, count, number, text
 from panda_spark.report.figure import ROWS, Absent, Datum, Figure, Spec, category, framed, quantity, values
 from panda_spark.report.palette import HEAT, LIGHT
-from panda_spark.report.words import counted, digits, plain, share, short
+from panda_spark.report.words import counted, digits, ident, plain, share
 
 WIDE, HIGH, MARGIN = 1040, 600, 62  # of the picture, in pixels; it is lower where there are few brokers
 BROKERS_MAX = 150  # beyond this the picture says nothing
@@ -75,7 +75,7 @@ def topology(data: RunData) -> Figure | Absent:
             "y": places[a][1],
             "x2": places[b][0],
             "y2": places[b][1],
-            "link": f"{short(a, 40)}–{short(b, 40)}",
+            "link": f"{ident(a)}–{ident(b)}",
             "records": amount,
         }
         for (a, b), amount in sorted(net.links.items())
@@ -168,7 +168,7 @@ def _client_places(
                 {
                     "x": round(min(max(x + 40 * math.cos(turn), 8), WIDE - 8), 1),
                     "y": round(min(max(y + 40 * math.sin(turn), 8), high - 8), 1),
-                    "client": short(client, 40),
+                    "client": ident(client),
                     "broker": broker,
                     "records": net.clients[broker, client],
                 }
@@ -190,8 +190,8 @@ def _nodes(
             {
                 "x": places[broker][0],
                 "y": places[broker][1],
-                "broker": short(broker, 40),
-                "label": short(broker, 16) + note,
+                "broker": ident(broker),
+                "label": ident(broker, 16) + note,
                 "records": net.records[broker],
                 "clients": own[broker],
                 "radius": round(scale * (7 + 13 * math.sqrt(part)), 1),
@@ -284,11 +284,12 @@ def _label_layers(nodes: list[Datum], edges: list[Datum], clients: list[Datum], 
     """A label below, above, right or left of its node: where it hides least. The busiest choose first."""
     taken: list[Box] = [_round_box(node, float(str(node["radius"]))) for node in nodes]
     taken += [_round_box(client, 5.0) for client in clients]
+    strokes = _strokes(edges)
     rows: list[Datum] = []
     wanting = [(node, str(node["label"]), float(str(node["radius"])), LIGHT["ink"]) for node in nodes]
     wanting.sort(key=lambda each: (-int(str(each[0]["records"])), each[1]))
     if len(clients) <= 24:
-        wanting += [(client, short(str(client["client"]), 14), 5.0, LIGHT["soft"]) for client in clients]
+        wanting += [(client, ident(str(client["client"]), 14), 5.0, LIGHT["soft"]) for client in clients]
     for node, label, radius, colour in wanting:
         x, y = float(str(node["x"])), float(str(node["y"]))
         wide = len(label) * LETTER_WIDE
@@ -299,7 +300,7 @@ def _label_layers(nodes: list[Datum], edges: list[Datum], clients: list[Datum], 
             (x - radius - 4 - wide / 2, y),
         ]
         boxes = [(cx - wide / 2, cy - LABEL_HIGH / 2, cx + wide / 2, cy + LABEL_HIGH / 2) for cx, cy in spots]
-        costs = [_hidden(box, taken, edges, high) for box in boxes]
+        costs = [_hidden(box, taken, strokes, high) for box in boxes]
         best = costs.index(min(costs))
         taken.append(boxes[best])
         rows.append(
@@ -328,7 +329,16 @@ def _round_box(node: Datum, radius: float) -> Box:
     return x - radius, y - radius, x + radius, y + radius
 
 
-def _hidden(box: Box, taken: list[Box], edges: list[Datum], room: int) -> float:
+def _strokes(edges: list[Datum]) -> list[tuple[float, float]]:
+    """Points on the links, close enough for labels of this size."""
+    found: list[tuple[float, float]] = []
+    for edge in edges:
+        x, y, x2, y2 = (float(str(edge[each])) for each in ("x", "y", "x2", "y2"))
+        found += [(x + step / 12 * (x2 - x), y + step / 12 * (y2 - y)) for step in range(1, 12)]
+    return found
+
+
+def _hidden(box: Box, taken: list[Box], strokes: list[tuple[float, float]], room: int) -> float:
     """How much of a label would lie on something, in pixels; outside of the picture is worst."""
     left, top, right, bottom = box
     cost = 1e6 if left < 0 or top < 0 or right > WIDE or bottom > room else 0.0
@@ -337,13 +347,7 @@ def _hidden(box: Box, taken: list[Box], edges: list[Datum], room: int) -> float:
         high = min(bottom, other[3]) - max(top, other[1])
         if wide > 0 and high > 0:
             cost += 20 + wide * high
-    for edge in edges:
-        ends = [float(str(edge[name])) for name in ("x", "y", "x2", "y2")]
-        for step in range(1, 12):  # points on the link, close enough for labels of this size
-            part = step / 12
-            x, y = ends[0] + part * (ends[2] - ends[0]), ends[1] + part * (ends[3] - ends[1])
-            if left <= x <= right and top <= y <= bottom:
-                cost += 6
+    cost += 6.0 * sum(left <= x <= right and top <= y <= bottom for x, y in strokes)
     return cost
 
 
@@ -355,7 +359,7 @@ def load(data: RunData) -> Figure | Absent:
         return Absent(title, "no broker counted records")
     ranked = sorted(net.records, key=lambda broker: (-net.records[broker], broker))
     rows: list[Datum] = [
-        {"broker": short(broker, 40), "records": net.records[broker], "share": net.records[broker] / total}
+        {"broker": ident(broker), "records": net.records[broker], "share": net.records[broker] / total}
         for broker in ranked
     ]
     names = {"labelAngle": 0 if len(ranked) <= 12 else -60, "labels": len(ranked) <= 45, "labelLimit": 70}
@@ -376,7 +380,7 @@ def load(data: RunData) -> Figure | Absent:
     }
     top = net.records[ranked[0]]
     caption = (
-        f"The busiest, {short(ranked[0], 30)}, has {share(top / total)} of all records, "
+        f"The busiest, {ident(ranked[0], 30)}, has {share(top / total)} of all records, "
         f"{plain(top * len(ranked) / total)} times the mean (dashed) of {counted(len(ranked), 'broker')}."
     )
     spread = next((row for row in data.rows("spread") if text(row, "metric") == "records"), {})

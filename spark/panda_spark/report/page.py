@@ -204,7 +204,7 @@ def csv_text(rows: Sequence[dict[str, object]]) -> str:
     columns = list(dict.fromkeys(column for row in rows for column in row))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(columns)
+    writer.writerow([_csv_cell(column) for column in columns])
     writer.writerows([_csv_cell(row.get(column)) for column in columns] for row in rows)
     return out.getvalue()
 

@@ -18,7 +18,7 @@ from panda_spark.report.figure import (
 )
 from panda_spark.report.palette import LIGHT, SERIES
 from panda_spark.report.timeline import AXIS_EXTENT, TimeAxis, y_axis
-from panda_spark.report.words import seconds, short
+from panda_spark.report.words import ident, seconds, short
 
 SERIES_MAX = 5  # brokers that have a colour; the others are grey
 OTHERS_MAX = 25  # grey ones that are drawn
@@ -46,7 +46,7 @@ def _sampled(
         if column == "memory_mb" and (memory := number(row, "memory_bytes")) is not None:
             value = memory / 1e6
         if at is not None and value is not None:
-            points.append((short(text(row, "broker"), 40), at, value))
+            points.append((ident(text(row, "broker")), at, value))
     if not points:
         return Absent(title, "the brokers logged no such samples")
     highest: dict[str, float] = {}
@@ -86,7 +86,7 @@ def detections(data: RunData, axis: TimeAxis) -> Figure | Absent:
     rows: list[Datum] = [
         {
             "at_s": at,
-            "subscriber": short(text(row, "subscriber"), 40),
+            "subscriber": ident(text(row, "subscriber")),
             "subscription": short(text(row, "subscription"), 60),
             "events": number(row, "events"),
             "latency": seconds(number(row, "latency_s")),

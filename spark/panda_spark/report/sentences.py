@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from panda_spark.report.data import ComparisonData, Row, RunData, count, number, text
-from panda_spark.report.words import counted, digits, listed, plain, seconds, share, short, size
+from panda_spark.report.words import counted, digits, ident, listed, plain, seconds, share, short, size
 
 EMPTY: Row = {}
 
@@ -97,10 +97,10 @@ def _faults(summary: Row, faults: Sequence[Row]) -> str:
     if not faults:
         return f"there {'was one fault' if amount == 1 else f'were {amount} faults'}"
     gaps = [gap for each in faults if (gap := number(each, "gap_s")) is not None]
-    longest = f" and kept somebody waiting for {seconds(max(gaps))}" if gaps else ""
+    longest = f" kept somebody waiting for {seconds(max(gaps))}" if gaps else ""
     if amount == 1:
         return f"one fault ({named(faults[0])}){longest}"
-    return f"{amount} faults" + (f", the worst of which{longest.removeprefix(' and')}" if gaps else "")
+    return f"{amount} faults" + (f", the worst of which{longest}" if gaps else "")
 
 
 def _doubts(summary: Row) -> str:
@@ -138,7 +138,7 @@ def named(fault: Row) -> str:
     if value is not None:
         shown = {"delay": seconds(value), "loss": share(value), "rate": f"{size(value)}/s"}
         much = f" {shown.get(kind, plain(value))}"
-    ends = "–".join(short(each, 40) for each in (text(fault, "a"), text(fault, "b")) if each)
+    ends = "–".join(ident(each, 24) for each in (text(fault, "a"), text(fault, "b")) if each)
     return f"{short(kind, 20)}{much}{f' {ends}' if ends else ''}"
 
 

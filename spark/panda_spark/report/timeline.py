@@ -23,10 +23,11 @@ from panda_spark.report.figure import (
 )
 from panda_spark.report.palette import CONFIG, LEGEND, LIGHT
 from panda_spark.report.sentences import named
-from panda_spark.report.words import counted, short
+from panda_spark.report.words import counted, ident, short
 
 AXIS_EXTENT = 84  # left of every plot on the time axis, so that they stand exactly below each other
 LABEL_ROWS = 3  # of marks and faults above the first figure
+LABEL_CHARACTERS = (34, 18)  # of a label, and where there is less room
 LABEL_WIDTH = 6.2  # of a character, in pixels
 LIVES_MAX = 60  # rows of the lives of processes and links
 
@@ -141,17 +142,17 @@ class TimeAxis:
         ends = [float("-inf")] * LABEL_ROWS
         rows: list[Datum] = []
         for at, what, colour in sorted(wanted):
-            label = short(what, 34)
-            left = (at - self.from_s) * scale
-            width = len(label) * LABEL_WIDTH
-            right = left + width > WIDTH - AXIS_EXTENT
-            if right:
-                left -= width
-            row = next((each for each in range(LABEL_ROWS) if ends[each] + 8 <= left), None)
-            if row is None:
-                continue  # no room: the rule is there, its text is in the tooltip and in the table
-            ends[row] = left + width
-            rows.append({"at_s": at, "label": label, "row": row, "colour": colour, "right": right})
+            for characters in LABEL_CHARACTERS:
+                label = short(what, characters)
+                left, width = (at - self.from_s) * scale, len(label) * LABEL_WIDTH
+                right = left + width > WIDTH - AXIS_EXTENT
+                left -= width if right else 0.0
+                row = next((each for each in range(LABEL_ROWS) if ends[each] + 8 <= left), None)
+                if row is not None:
+                    ends[row] = left + width
+                    rows.append({"at_s": at, "label": label, "row": row, "colour": colour, "right": right})
+                    break
+            # Without room the rule still stands there; its text is in the tooltip and in the table.
         return rows
 
     def _label_layer(self, rows: list[Datum]) -> Spec:
@@ -345,7 +346,7 @@ def _process_rows(data: RunData, axis: TimeAxis) -> list[Datum]:
         why = f"ended by {signal}" if signal else f"ended with {code}" if code else ""
         rows.append(
             {
-                "name": short(text(row, "process"), 40),
+                "name": ident(text(row, "process")),
                 "series": "process",
                 "failed": failed,
                 "from_s": max(start, axis.from_s),
@@ -369,7 +370,7 @@ def _link_rows(data: RunData, axis: TimeAxis) -> list[Datum]:
         down = text(row, "state") == "down"
         rows.append(
             {
-                "name": f"{short(text(row, 'a'), 20)}–{short(text(row, 'b'), 20)}",
+                "name": f"{ident(text(row, 'a'), 20)}–{ident(text(row, 'b'), 20)}",
                 "series": "link down" if down else "link up",
                 "failed": False,
                 "from_s": max(start, axis.from_s),

@@ -27,7 +27,7 @@ def seconds(value: float | None) -> str:
     if value == 0:
         return "0 s"
     size, unit = next((each for each in SECONDS if abs(value) >= each[0] * 0.9995), SECONDS[-1])
-    if unit in {"h", "min"} and abs(value) < 120:
+    if unit in {"h", "min"} and abs(value) < 600:
         size, unit = 1.0, "s"
     return f"{digits(value / size)} {unit}".replace("-", "−")
 
@@ -51,7 +51,7 @@ def share(value: float | None) -> str:
         return ">99.9 %"
     if 0 < value < 0.001:
         return "<0.1 %"
-    return f"{digits(value * 100)} %"
+    return f"{digits(value * 100)} %".replace("-", "−")
 
 
 def counted(amount: float, one: str, many: str = "") -> str:
@@ -66,6 +66,13 @@ def short(text: str, characters_max: int = LONG) -> str:
         "".join(each if each.isprintable() else " " for each in text[: 4 * characters_max]).split()
     )
     return line if len(line) <= characters_max else f"{line[: characters_max - 1].rstrip()}…"
+
+
+def ident(text: str, characters_max: int = 40) -> str:
+    """An id that fits: it keeps its end, for that is where long ones differ."""
+    line = short(text if len(text) <= 4 * LONG else text[: 2 * LONG] + text[-2 * LONG :], 4 * LONG)
+    end = characters_max // 3
+    return line if len(line) <= characters_max else f"{line[: characters_max - end - 1]}…{line[-end:]}"
 
 
 def listed(parts: Sequence[str]) -> str:

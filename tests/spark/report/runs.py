@@ -1,5 +1,7 @@
 """Rows such as the analysis gives them: a rich run, a poor one, a hostile one, one of a hundred brokers."""
 
+# ruff: noqa: E501 -- a row of a table stands on a line
+
 from __future__ import annotations
 
 import math

@@ -42,7 +42,7 @@ JUDGED = {
     "better": LIGHT["teal"],
     "worse": LIGHT["red"],
     "different": LIGHT["blue"],
-    "by chance": LIGHT["rest"],
+    "chance": LIGHT["rest"],
 }
 
 
@@ -54,7 +54,7 @@ def judged(row: Row) -> str:
     """What a difference is worth: better or worse only when chance does not explain it."""
     difference = number(row, "difference")
     if row.get("significant") is not True or not difference:
-        return "by chance"
+        return "chance"
     better = text(row, "better")
     if better not in {"lower", "higher"}:
         return "different"
@@ -248,6 +248,11 @@ def _in_unit(row: Row, column: str) -> Cell:
     return {"s": time, "bytes": octets}.get(text(row, "unit"), amount)(row, column)
 
 
+def _interval(row: Row, side: str) -> Cell:
+    low, high = (_in_unit(row, f"{side}_{end}").shown for end in ("low", "high"))
+    return Cell("" if low == high == "–" else f"{low} … {high}")
+
+
 def _signed_share(row: Row, column: str) -> Cell:
     cell = part(row, column)
     return Cell(f"+{cell.shown}", cell.value) if (cell.value or 0.0) > 0 else cell
@@ -258,13 +263,11 @@ def metric_table(data: ComparisonData) -> Table:
 
     columns = (
         Column("metric", "metric"),
-        Column("B is", "judged"),
-        Column("A", "a_mean", _in_unit),
-        Column("A low", "a_low", _in_unit),
-        Column("A high", "a_high", _in_unit),
-        Column("B", "b_mean", _in_unit),
-        Column("B low", "b_low", _in_unit),
-        Column("B high", "b_high", _in_unit),
+        Column("B", "judged"),
+        Column("mean of A", "a_mean", _in_unit),
+        Column("A, 95 %", "a", _interval),
+        Column("mean of B", "b_mean", _in_unit),
+        Column("B, 95 %", "b", _interval),
         Column("difference", "difference_share", _signed_share),
         Column("absolute", "difference", _in_unit),
         Column("p", "p_value", amount),

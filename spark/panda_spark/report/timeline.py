@@ -29,6 +29,7 @@ AXIS_EXTENT = 84  # left of every plot on the time axis, so that they stand exac
 LABEL_ROWS = 3  # of marks and faults above the first figure
 LABEL_CHARACTERS = (34, 18)  # of a label, and where there is less room
 LABEL_WIDTH = 6.2  # of a character, in pixels
+CROSS = "M-1,-1L1,1M1,-1L-1,1"
 LIVES_MAX = 60  # rows of the lives of processes and links
 
 
@@ -315,7 +316,7 @@ def lives(data: RunData, axis: TimeAxis) -> Figure | Absent:
     crosses: Spec = {
         "data": ROWS,
         "transform": [{"filter": "datum.failed"}],
-        "mark": {"type": "text", "text": "✕", "color": LIGHT["red"], "fontSize": 15, "fontWeight": "bold"},
+        "mark": {"type": "point", "shape": CROSS, "stroke": LIGHT["red"], "strokeWidth": 2.5, "size": 90},
         "encoding": {"x": axis.x("until_s"), "y": category("name", sort=order)},
     }
     left_out = len(names) - len(order)

@@ -105,7 +105,7 @@ def test_text_and_ground_follow_the_readers_scheme(
 
     assert bright("html", "backgroundColor") is light_ground
     assert bright("h1", "color") is not light_ground
-    assert bright("#figure-hops .live svg .background", "fill") is light_ground
+    assert bright("#figure-hops .live svg > rect", "fill") is light_ground
     assert bright("#figure-hops .live svg text", "fill") is not light_ground
 
 

@@ -41,8 +41,8 @@ def test_the_callers_sentence_and_notes_go_before_ours(tmp_path: Path) -> None:
         ({"significant": True, "difference": 1.0, "better": "higher"}, "better"),
         ({"significant": True, "difference": -1.0, "better": "higher"}, "worse"),
         ({"significant": True, "difference": 1.0, "better": ""}, "different"),
-        ({"significant": False, "difference": 1.0, "better": "lower"}, "by chance"),
-        ({"significant": None, "difference": None, "better": "lower"}, "by chance"),
+        ({"significant": False, "difference": 1.0, "better": "lower"}, "chance"),
+        ({"significant": None, "difference": None, "better": "lower"}, "chance"),
     ],
 )
 def test_only_what_chance_does_not_explain_is_better_or_worse(row: dict[str, object], verdict: str) -> None:

@@ -259,7 +259,7 @@ def schedule(data: RunData) -> Figure | Absent:
         f"99 % within {seconds(p99)}; whiskers are what the clocks may be wrong by."
     )
     return Figure(
-        "schedule", title, caption, framed([dots, whisker], rows, 230, width=HALF, data=ROWS), rows, half=True
+        "schedule", title, caption, framed([whisker, dots], rows, 230, width=HALF, data=ROWS), rows, half=True
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from panda_spark.report.data import ComparisonData, Row, count, number, text
 from panda_spark.report.figure import (
-    FLOOR_S,
     HALF,
     ROWS,
     SECONDS_LABEL,
@@ -16,6 +15,7 @@ from panda_spark.report.figure import (
     Spec,
     category,
     colours,
+    drawable,
     framed,
     log_seconds,
     quantity,
@@ -212,7 +212,7 @@ def latencies(data: ComparisonData) -> Figure | Absent:
             "series": text(row, "group").upper(),
             "run": short(text(row, "run"), 60),
             "quantile": quantile,
-            "latency_s": max(value, FLOOR_S),
+            "latency_s": drawable(value),
         }
         for row in data.latencies
         if (quantile := number(row, "quantile")) is not None

@@ -17,6 +17,7 @@ from panda_spark.report.figure import (
     Spec,
     category,
     colours,
+    drawable,
     framed,
     log_seconds,
     quantity,
@@ -38,7 +39,7 @@ def histogram(data: RunData) -> Figure | Absent:
         low, high, amount = number(row, "lower_s"), number(row, "upper_s"), count(row, "count")
         if high is None or not amount or high <= FLOOR_S:
             continue
-        rows.append({"lower_s": max(low or 0.0, FLOOR_S), "upper_s": high, "count": amount})
+        rows.append({"lower_s": drawable(low or 0.0), "upper_s": drawable(high), "count": amount})
     if not rows:
         return Absent(title, "no delivery has a latency")
     edges = [float(str(row[side])) for row in rows for side in ("lower_s", "upper_s")]
@@ -94,7 +95,7 @@ def percentiles(data: RunData, by: str) -> Figure | Absent:
     rows: list[Datum] = [
         {
             "key": ident(text(row, "key")) or "(none)",
-            **{f"{each}_s": max(number(row, f"{each}_s") or 0.0, FLOOR_S) for each in ("p50", "p95", "p99")},
+            **{f"{each}_s": drawable(number(row, f"{each}_s") or 0.0) for each in ("p50", "p95", "p99")},
             "count": number(row, "count"),
         }
         for row in found[:KEYS_MAX]

@@ -14,6 +14,7 @@ Datum = dict[str, object]
 
 WIDTH, HALF = 1040, 508  # of the static picture; in the page a figure is as wide as its column
 FLOOR_S = 1e-5  # a logarithmic axis has no zero: shorter times, and those below it, are drawn here
+CEILING_S = 1e6  # and longer ones here, for nobody measured them
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
 # Axis labels come as seconds and read as 5 ms; the backtick-free expression is ours, never a log's.
@@ -87,6 +88,11 @@ def colours(names: Sequence[str], range_: Sequence[str]) -> Spec:
     return category("series", scale={"domain": list(names), "range": list(range_)}, title=None)
 
 
+def drawable(value_s: float) -> float:
+    """A time where a logarithmic axis can show it."""
+    return min(max(value_s, FLOOR_S), CEILING_S)
+
+
 def log_ticks(low: float, high: float) -> list[float]:
     """1, 10, 100, or 1, 2, 5, 10 where the axis spans little."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
@@ -97,8 +103,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 def log_domain(found: Sequence[float]) -> tuple[float, float]:
     """An axis around positive values that is at least a decade long."""
-    low, high = max(min(found), FLOOR_S), max(*found, FLOOR_S)
-    low, high = low / 1.25, high * 1.25
+    low, high = drawable(min(found)) / 1.25, drawable(max(found)) * 1.25
     while high / low < 10:
         low, high = low / 1.4, high * 1.4
     return low, high

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from panda_spark.report.data import Row, RunData, number, text
 from panda_spark.report.figure import (
-    FLOOR_S,
     ROWS,
     WIDTH,
     Absent,
@@ -16,6 +15,7 @@ from panda_spark.report.figure import (
     Spec,
     category,
     colours,
+    drawable,
     framed,
     log_seconds,
     quantity,
@@ -205,7 +205,7 @@ def latency(data: RunData, axis: TimeAxis) -> Figure | Absent:
             ]
         for series in ("p50", "p95", "p99"):
             value = number(row, f"{series}_s")
-            shown = None if value is None else max(value, FLOOR_S)
+            shown = None if value is None else drawable(value)
             rows.append(
                 {
                     "at_s": at + step / 2,

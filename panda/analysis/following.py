@@ -1,0 +1,108 @@
+"""Decides how a run that goes on is followed: logs come home in steps, are cut into slices, and told of."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from panda.analysis.family import interruptible
+from panda.analysis.job import Job, Note
+from panda.analysis.place import Place
+from panda.analysis.slicing import slice_run
+
+if TYPE_CHECKING:
+    from panda.deploy.crew import Crew
+    from panda.experiment.folder import RunFolder
+    from panda.experiment.looking import Look
+
+COLLECT_EVERY_S = 2.0
+
+
+def follow(
+    folder: RunFolder, crew: Crew, words: Sequence[str], place: Place, log: Path, note: Note
+) -> Generator[dict[str, Any]]:
+    """The windows of the run as they close, until it is over and everything is read."""
+    stream = (folder.path / "stream").absolute()
+    stream.mkdir(exist_ok=True, mode=0o700)
+    words = ["follow", "--stream", str(stream), "--run", str(folder.path.absolute()), *words]
+    words += ["--checkpoint", str(stream / ".checkpoint")]
+    with (
+        interruptible(),
+        Job(words, place, log, note) as job,
+        _fed(folder, crew, stream, job.no_more) as feeder,
+    ):
+        yield from job.rows()
+        feeder.raise_failure()
+
+
+@contextmanager
+def _fed(folder: RunFolder, crew: Crew, stream: Path, no_more: Callable[[], None]) -> Iterator[Feeder]:
+    feeder = Feeder(folder, crew, stream, no_more)
+    feeder.start()
+    try:
+        yield feeder
+    finally:
+        feeder.close()
+
+
+class Feeder:
+    """Brings home what a run logs and cuts it into slices, until the run is over; then says so."""
+
+    def __init__(self, folder: RunFolder, crew: Crew, stream: Path, no_more: Callable[[], None]) -> None:
+        self._folder = folder
+        self._crew = crew
+        self._stream = stream
+        self._no_more = no_more
+        self._leave = threading.Event()
+        self._failure: Exception | None = None
+        self._thread = threading.Thread(target=self._feed, name="follow", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        self._leave.set()
+        self._thread.join()
+
+    def raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _feed(self) -> None:
+        from panda.experiment.looking import look
+
+        try:
+            found = look(self._folder, self._folder.read_plan(), self._crew)
+            try:
+                while True:
+                    over = self._over(found)  # asked first: what is logged until then is fetched after
+                    self._fetch(found)
+                    slice_run(self._folder.path / "hosts", self._stream)
+                    if over or self._leave.wait(COLLECT_EVERY_S):
+                        break
+            finally:
+                found.close()
+                self._crew.close()
+        except Exception as error:  # told by whoever reads the windows
+            self._failure = error
+        finally:
+            self._no_more()
+
+    def _over(self, found: Look) -> bool:
+        view = found.view
+        return not found.sessions or view.stopped or (view.ended and not view.living) or self._folder.over
+
+    def _fetch(self, found: Look) -> None:
+        """A host that does not answer any more is not asked again: it was cleaned, or is lost."""
+        from broker_runtime.agent.protocol import RequestRefused
+        from panda.deploy.collecting import collect
+        from panda.hosts.remote import HostError
+
+        for name, session in list(found.sessions.items()):
+            try:
+                collect(session, self._folder.collected(name))
+            except (HostError, RequestRefused):
+                found.sessions.pop(name).close()

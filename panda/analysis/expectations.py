@@ -16,7 +16,8 @@ METRICS = (
     "published", "expected", "delivered", "late", "lost", "twice", "out_of_order", "unexpected", "unsettled",
     "unknown", "latency_mean_s", "latency_p50_s", "latency_p95_s", "latency_p99_s", "latency_max_s",
     "latency_error_s", "published_per_s", "delivered_per_s", "hops_mean", "records", "bytes",
-    "schedule_p50_s", "schedule_p99_s", "schedule_max_s", "faults", "failed", "quarantined", "missing", "duration_s",
+    "schedule_p50_s", "schedule_p99_s", "schedule_max_s", "faults", "failed", "quarantined", "missing",
+    "duration_s",
 )  # fmt: skip
 
 _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {

@@ -292,8 +292,11 @@ def _analysis(folder: RunFolder, as_json: bool) -> dict[str, Any]:
         return {"error": str(refused)}
     except AnalysisFailed as failed:
         printing.note("\n".join(desk.failure_lines(failed)))
-        printing.note(f"the run itself is fine: panda analyze {folder.id} tries again")
+        printing.note(f"what the run itself came to stands; panda analyze {folder.id} tries again")
         return {"error": str(failed)}
+    except KeyboardInterrupt:
+        printing.problem(f"the analysis was interrupted: panda analyze {folder.id} does it")
+        return {"error": "interrupted"}
     if not as_json:
         printing.result(answer, "\n".join(lines_of(answer)))
     return answer

@@ -1,4 +1,7 @@
-"""Decides how a run that goes on is followed: logs come home in steps, are cut into slices, and told of."""
+"""Decides how a run that goes on is followed: what its logs grew by is fetched, cut into slices, and told of.
+
+Nothing is written to the folder of what was collected: whoever ends the run collects there at the same time.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 from panda.analysis.family import interruptible
 from panda.analysis.job import Job, Note
 from panda.analysis.place import Place
-from panda.analysis.slicing import slice_run
+from panda.analysis.slicing import LOG, Read, slice_log, slice_run, slices_of
 
 if TYPE_CHECKING:
     from panda.deploy.crew import Crew
+    from panda.deploy.session import AgentSession
     from panda.experiment.folder import RunFolder
     from panda.experiment.looking import Look
 
-COLLECT_EVERY_S = 2.0
+LOOK_EVERY_S = 2.0
 
 
 def follow(
@@ -49,7 +53,7 @@ def _fed(folder: RunFolder, crew: Crew, stream: Path, no_more: Callable[[], None
 
 
 class Feeder:
-    """Brings home what a run logs and cuts it into slices, until the run is over; then says so."""
+    """Fetches what a run logs and cuts it into slices, until the run is over; then says so."""
 
     def __init__(self, folder: RunFolder, crew: Crew, stream: Path, no_more: Callable[[], None]) -> None:
         self._folder = folder
@@ -80,9 +84,9 @@ class Feeder:
                 while True:
                     over = self._over(found)  # asked first: what is logged until then is fetched after
                     self._fetch(found)
-                    slice_run(self._folder.path / "hosts", self._stream)
-                    if over or self._leave.wait(COLLECT_EVERY_S):
+                    if over or self._leave.wait(LOOK_EVERY_S):
                         break
+                slice_run(self._folder.path / "hosts", self._stream)  # of hosts that were cleaned meanwhile
             finally:
                 found.close()
                 self._crew.close()
@@ -97,12 +101,34 @@ class Feeder:
 
     def _fetch(self, found: Look) -> None:
         """A host that does not answer any more is not asked again: it was cleaned, or is lost."""
-        from broker_runtime.agent.protocol import RequestRefused
-        from panda.deploy.collecting import collect
         from panda.hosts.remote import HostError
 
+        plan = self._folder.read_plan()  # lines may have been added
         for name, session in list(found.sessions.items()):
             try:
-                collect(session, self._folder.collected(name))
-            except (HostError, RequestRefused):
+                for planned in plan.processes:
+                    if planned.host == name:
+                        read = _reader_of(session, f"processes/{planned.id}/{LOG}")
+                        slice_log(read, slices_of(self._stream, name, planned.id))
+            except HostError:
                 found.sessions.pop(name).close()
+
+
+def _reader_of(session: AgentSession, path: str) -> Read:
+    """Reads a log where it is written; nothing while it is not there."""
+    from broker_runtime.agent.protocol import READ_BYTES_MAX, RequestRefused
+    from panda.deploy.collecting import read_piece
+
+    def read(offset: int, length: int) -> bytes:
+        found = b""
+        try:
+            while more := length - len(found):
+                piece = read_piece(session, path, offset + len(found), min(more, READ_BYTES_MAX))
+                if not piece:
+                    break
+                found += piece
+        except RequestRefused:
+            return b""
+        return found
+
+    return read

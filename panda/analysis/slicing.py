@@ -2,7 +2,7 @@
 
 Spark's stream of files sees a file once. So what a log grew by becomes a new file, named by where it began:
 STREAM/HOST/PROCESS/GENERATION-OFFSET.jsonl. The names are all there is to know after a restart. A log that
-was replaced, or is shorter than before, is another log: the next generation.
+was replaced is another log, the next generation; an older copy of the same log has nothing new to say.
 """
 
 from __future__ import annotations
@@ -10,15 +10,19 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from panda.experiment.folder import host_folder
+
 SLICE_BYTES_MAX = 8 << 20  # a line longer than this is cut, and told from whole ones by whoever reads it
-TAIL_BYTES = 256  # by the end of what was cut before, a replaced log is told from one that grew
+SEEN_BYTES = 256  # by so much of what was cut before, a replaced log is told from one that grew
 LOG = "log.jsonl"
 _NAME = re.compile(r"(\d+)-(\d+)\.jsonl")
+
+Read = Callable[[int, int], bytes]  # from the offset, at most so many bytes; less only at the log's end
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,29 +35,27 @@ class Cut:
 
 
 def slice_run(hosts: Path, stream: Path) -> int:
-    """Cut what all collected logs of a run grew by; how many bytes."""
-    done = 0
-    for log in _logs(hosts):
-        host, process = log.parts[-4], log.parts[-2]
-        done += slice_log(log, stream / host / process)
-    return done
+    """Cut what the collected logs of a run have that was not cut yet; how many bytes."""
+    return sum(
+        slice_log(reader_of(log), slices_of(stream, log.parts[-4], log.parts[-2])) for log in _logs(hosts)
+    )
 
 
-def slice_log(log: Path, folder: Path) -> int:
+def slices_of(stream: Path, host: str, process: str) -> Path:
+    """The folder for the slices of one log."""
+    return stream / host_folder(host) / host_folder(process)
+
+
+def slice_log(read: Read, folder: Path) -> int:
     """Cut what the log grew by since its last slice; how many bytes. Half a line stays where it is."""
-    cut = cut_of(folder)
-    try:
-        if not _continues(log, cut):
-            cut = Cut(cut.generation + 1)
-        done = 0
-        while piece := _piece(log, cut.offset):
-            path = folder / f"{cut.generation}-{cut.offset:016d}.jsonl"
-            _write(path, piece)
-            cut = Cut(cut.generation, cut.offset + len(piece), path)
-            done += len(piece)
-        return done
-    except FileNotFoundError:  # it went between being seen and being opened
-        return 0
+    cut = _continued(read, cut_of(folder))
+    done = 0
+    while cut is not None and (piece := _piece(read, cut.offset)):
+        path = folder / f"{cut.generation}-{cut.offset:016d}.jsonl"
+        _write(path, piece)
+        cut = Cut(cut.generation, cut.offset + len(piece), path)
+        done += len(piece)
+    return done
 
 
 def cut_of(folder: Path) -> Cut:
@@ -70,6 +72,22 @@ def cut_of(folder: Path) -> Cut:
     return Cut(newest.generation, newest.offset + newest.last.stat().st_size, newest.last)
 
 
+def reader_of(log: Path) -> Read:
+    """Reads a log that lies here, plain or packed; nothing if it went meanwhile."""
+
+    def read(offset: int, length: int) -> bytes:
+        try:
+            with log.open("rb") as file:
+                if log.suffix == ".gz":
+                    return _unpacked(file, offset, length)
+                file.seek(offset)
+                return file.read(length)
+        except FileNotFoundError:
+            return b""
+
+    return read
+
+
 def _logs(hosts: Path) -> Iterator[Path]:
     """Every log that came home: plain, or else packed."""
     for folder in sorted(hosts.glob("*/processes/*")):
@@ -80,29 +98,32 @@ def _logs(hosts: Path) -> Iterator[Path]:
                 break
 
 
-def _continues(log: Path, cut: Cut) -> bool:
-    """Whether what was cut last still stands where it stood."""
+def _continued(read: Read, cut: Cut) -> Cut | None:
+    """From where to cut on; None when this is an older copy of the log."""
     if cut.last is None:
-        return True
-    size = min(TAIL_BYTES, cut.last.stat().st_size)
-    with cut.last.open("rb") as file:
-        file.seek(-size, os.SEEK_END)
-        return _read(log, cut.offset - size, size) == file.read()
+        return cut
+    end = _ends(cut.last, first=False)
+    found = read(cut.offset - len(end), len(end))
+    if found == end:
+        return cut
+    start = _ends(cut.last.with_name(f"{cut.generation}-{0:016d}.jsonl"), first=True)
+    if len(found) < len(end) and start.startswith(read(0, len(start))):
+        return None
+    return Cut(cut.generation + 1)
 
 
-def _piece(log: Path, offset: int) -> bytes:
+def _ends(path: Path, *, first: bool) -> bytes:
+    with path.open("rb") as file:
+        if not first:
+            file.seek(-min(SEEN_BYTES, path.stat().st_size), os.SEEK_END)
+        return file.read(SEEN_BYTES)
+
+
+def _piece(read: Read, offset: int) -> bytes:
     """Whole lines from there on."""
-    data = _read(log, offset, SLICE_BYTES_MAX)
+    data = read(offset, SLICE_BYTES_MAX)
     end = data.rfind(b"\n") + 1
     return data[:end] if end or len(data) < SLICE_BYTES_MAX else data
-
-
-def _read(log: Path, offset: int, length: int) -> bytes:
-    with log.open("rb") as file:
-        if log.suffix == ".gz":
-            return _unpacked(file, offset, length)
-        file.seek(offset)
-        return file.read(length)
 
 
 def _unpacked(file: IO[bytes], offset: int, length: int) -> bytes:

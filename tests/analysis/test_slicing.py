@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from panda.analysis.slicing import SLICE_BYTES_MAX, Cut, cut_of, slice_log, slice_run
+from panda.analysis.slicing import SLICE_BYTES_MAX, Cut, cut_of, reader_of, slice_log, slice_run
 
 
 def slices(folder: Path) -> dict[str, bytes]:
@@ -19,11 +19,11 @@ def slices(folder: Path) -> dict[str, bytes]:
 def test_what_a_log_grew_by_is_a_new_file_named_by_where_it_began(tmp_path: Path) -> None:
     log, folder = tmp_path / "log.jsonl", tmp_path / "out"
     log.write_bytes(b"one\ntwo\n")
-    assert slice_log(log, folder) == 8
+    assert slice_log(reader_of(log), folder) == 8
     with log.open("ab") as file:
         file.write(b"three\n")
-    assert slice_log(log, folder) == 6
-    assert slice_log(log, folder) == 0
+    assert slice_log(reader_of(log), folder) == 6
+    assert slice_log(reader_of(log), folder) == 0
     assert slices(folder) == {
         "0-0000000000000000.jsonl": b"one\ntwo\n",
         "0-0000000000000008.jsonl": b"three\n",
@@ -33,12 +33,12 @@ def test_what_a_log_grew_by_is_a_new_file_named_by_where_it_began(tmp_path: Path
 def test_half_a_line_waits_for_its_other_half(tmp_path: Path) -> None:
     log, folder = tmp_path / "log.jsonl", tmp_path / "out"
     log.write_bytes(b"ha")
-    assert slice_log(log, folder) == 0
+    assert slice_log(reader_of(log), folder) == 0
     assert not folder.exists()
     log.write_bytes(b"half\nand")
-    assert slice_log(log, folder) == 5
+    assert slice_log(reader_of(log), folder) == 5
     log.write_bytes(b"half\nand half\n")
-    assert slice_log(log, folder) == 9
+    assert slice_log(reader_of(log), folder) == 9
     assert b"".join(slices(folder).values()) == b"half\nand half\n"
 
 
@@ -46,9 +46,9 @@ def test_half_a_line_waits_for_its_other_half(tmp_path: Path) -> None:
 def test_a_log_that_was_replaced_is_cut_from_its_beginning(tmp_path: Path, text: bytes) -> None:
     log, folder = tmp_path / "log.jsonl", tmp_path / "out"
     log.write_bytes(b"first lines\nof the log, yes!!\n")
-    slice_log(log, folder)
+    slice_log(reader_of(log), folder)
     log.write_bytes(text)
-    slice_log(log, folder)
+    slice_log(reader_of(log), folder)
     assert slices(folder) == {
         "0-0000000000000000.jsonl": b"first lines\nof the log, yes!!\n",
         "1-0000000000000000.jsonl": text,
@@ -60,9 +60,9 @@ def test_a_log_that_is_emptied_and_filled_again_is_the_next_generation(tmp_path:
     log, folder = tmp_path / "log.jsonl", tmp_path / "out"
     for number in range(3):
         log.write_bytes(b"line %d\n" % number)
-        slice_log(log, folder)
+        slice_log(reader_of(log), folder)
         log.write_bytes(b"")
-        assert slice_log(log, folder) == 0
+        assert slice_log(reader_of(log), folder) == 0
     assert [*slices(folder).values()] == [b"line 0\n", b"line 1\n", b"line 2\n"]
 
 
@@ -71,25 +71,25 @@ def test_a_packed_log_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     text = b"".join(b"line %d\n" % number for number in range(20_000))
     whole = gzip.compress(text[:90_000]) + gzip.compress(text[90_000:])
     log.write_bytes(whole[: len(whole) // 2])
-    first = slice_log(log, folder)
+    first = slice_log(reader_of(log), folder)
     assert 0 < first < len(text)
     log.write_bytes(whole)
-    assert slice_log(log, folder) == len(text) - first
+    assert slice_log(reader_of(log), folder) == len(text) - first
     assert b"".join(slices(folder).values()) == text
 
 
 def test_a_packed_log_that_is_broken_gives_what_is_before(tmp_path: Path) -> None:
     log, folder = tmp_path / "log.jsonl.gz", tmp_path / "out"
     log.write_bytes(gzip.compress(b"good\n") + b"this was never packed")
-    assert slice_log(log, folder) == 5
-    assert slice_log(log, folder) == 0
+    assert slice_log(reader_of(log), folder) == 5
+    assert slice_log(reader_of(log), folder) == 0
 
 
 def test_a_line_without_end_is_cut_and_does_not_stop_the_rest(tmp_path: Path) -> None:
     log, folder = tmp_path / "log.jsonl", tmp_path / "out"
     text = b"x" * (SLICE_BYTES_MAX + 25) + b"\nshort\n"
     log.write_bytes(text)
-    slice_log(log, folder)
+    slice_log(reader_of(log), folder)
     assert b"".join(slices(folder).values()) == text
     assert all(len(each) <= SLICE_BYTES_MAX for each in slices(folder).values())
 
@@ -111,7 +111,7 @@ def test_what_was_left_half_written_is_not_taken_for_a_slice(tmp_path: Path) -> 
     log.write_bytes(b"one\ntwo\n")
     folder.mkdir()
     (folder / ".0-0000000000000000.jsonl.part").write_bytes(b"one\nt")
-    slice_log(log, folder)
+    slice_log(reader_of(log), folder)
     assert slices(folder) == {"0-0000000000000000.jsonl": b"one\ntwo\n"}
 
 
@@ -125,10 +125,24 @@ def test_however_it_grows_the_slices_are_the_log_up_to_its_last_whole_line(
     for piece in pieces:
         with log.open("ab") as file:
             file.write(gzip.compress(piece) if packed else piece)
-        slice_log(log, folder / "out")
+        slice_log(reader_of(log), folder / "out")
     whole = b"".join(pieces)
     wanted = whole[: whole.rfind(b"\n") + 1]
     found = slices(folder / "out")
     assert b"".join(found.values()) == wanted
     assert all(each.endswith(b"\n") for each in found.values())
     assert all(name.startswith("0-") for name in found)
+
+
+@pytest.mark.parametrize("kept", [0, 1, 9, 299])
+def test_an_older_copy_of_a_log_has_nothing_new_to_say(tmp_path: Path, kept: int) -> None:
+    log, copy, folder = tmp_path / "log.jsonl", tmp_path / "copy.jsonl", tmp_path / "out"
+    text = b"".join(b"line %4d\n" % number for number in range(30))
+    log.write_bytes(text)
+    slice_log(reader_of(log), folder)
+    copy.write_bytes(text[:kept])
+    assert slice_log(reader_of(copy), folder) == 0
+    with log.open("ab") as file:
+        file.write(b"more\n")
+    assert slice_log(reader_of(log), folder) == 5
+    assert b"".join(slices(folder).values()) == text + b"more\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,6 +41,9 @@ def _family(leader: Identity) -> set[Identity]:
 @contextmanager
 def interruptible() -> Iterator[None]:
     """Being told to end is an interrupt here, so that what was started is ended before we are."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt

@@ -189,6 +189,8 @@ def _command(port: int, cores: int, memory_mb: int) -> list[str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.catalogImplementation": "in-memory",
         "spark.log.level": "WARN",
     }
     options = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -62,6 +63,8 @@ def analyze(
     """
     from panda.analysis.expectations import expectation_of
 
+    if not (isfinite(late) and isfinite(settle)):
+        raise typer.BadParameter("--late and --settle are numbers of seconds")
     with desk.failing():
         expected = [expectation_of(text) for text in expect or ()]
         if forget:

@@ -6,7 +6,7 @@ Nothing is written to the folder of what was collected: whoever ends the run col
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,12 +26,12 @@ LOOK_EVERY_S = 2.0
 
 
 def follow(
-    folder: RunFolder, crew: Crew, words: Sequence[str], place: Place, log: Path, note: Note
+    folder: RunFolder, crew: Crew, place: Place, log: Path, note: Note = lambda progress: None
 ) -> Generator[dict[str, Any]]:
     """The windows of the run as they close, until it is over and everything is read."""
     stream = (folder.path / "stream").absolute()
     stream.mkdir(exist_ok=True, mode=0o700)
-    words = ["follow", "--stream", str(stream), "--run", str(folder.path.absolute()), *words]
+    words = ["follow", "--stream", str(stream), "--run", str(folder.path.absolute())]
     words += ["--checkpoint", str(stream / ".checkpoint")]
     with (
         interruptible(),

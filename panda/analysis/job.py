@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ from typing import IO, Any
 from panda.analysis.family import end_family, interruptible
 from panda.analysis.place import Place
 from panda.analysis.protocol import BUG, Answer, Progress, answer_of, printable, progress_of, row_of
-from panda.analysis.refusals import AnalysisBroken, AnalysisFailed
+from panda.analysis.refusals import AnalysisBroken, AnalysisFailed, AnalysisRefused
 from panda.prepare.offspring import identity_of
 
 LINE_BYTES_MAX = 1 << 16
@@ -39,6 +40,7 @@ class Job:
         self._note = note
         self._log = log
         self._last: deque[str] = deque(maxlen=LAST_LINES)
+        self._kept = _open_log(log)
         word, *rest = words
         self._popen = subprocess.Popen(
             # -P: a file of the user's folder must not stand in for a module.
@@ -65,6 +67,7 @@ class Job:
         finally:
             self._popen.wait()
             self._listening.join()
+            self._kept.close()
             for pipe in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
                 assert pipe is not None
                 pipe.close()
@@ -114,16 +117,24 @@ class Job:
 
     def _listen(self, pipe: IO[bytes]) -> None:
         """Progress is passed on; the rest is Spark talking to itself, and kept."""
-        self._log.parent.mkdir(parents=True, exist_ok=True)
-        if self._log.is_file() and self._log.stat().st_size > LOG_BYTES_MAX:
-            self._log.unlink()
-        with self._log.open("ab") as log:
-            while line := pipe.readline(LINE_BYTES_MAX):
-                progress = progress_of(line)
-                if progress is not None:
-                    self._note(progress)
-                    continue
-                log.write(line)
-                text = printable(line.decode("utf-8", "replace").rstrip())
-                if text:
-                    self._last.append(text)
+        while line := pipe.readline(LINE_BYTES_MAX):
+            progress = progress_of(line)
+            if progress is not None:
+                self._note(progress)
+                continue
+            with contextlib.suppress(OSError):  # a full disk must not keep Spark waiting to be heard
+                self._kept.write(line)
+            text = printable(line.decode("utf-8", "replace").rstrip())
+            if text:
+                self._last.append(text)
+
+
+def _open_log(path: Path) -> IO[bytes]:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_file() and path.stat().st_size > LOG_BYTES_MAX:
+            path.unlink()
+        return path.open("ab", buffering=0)
+    except OSError as error:
+        said = f"what Spark says cannot be kept in {path} ({error.strerror})"
+        raise AnalysisRefused(said, "say --lake PATH") from None

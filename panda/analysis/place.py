@@ -30,7 +30,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    name: str
+    stage: str  # what is done first, to be shown until Spark says more
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
 
@@ -47,12 +47,12 @@ def place_of(wish: Wish, cache: Path, environment: Mapping[str, str] | None = No
             raise AnalysisRefused(
                 f"{remote.partition(';')[0]!r} is no Spark Connect server", "say sc://HOST:PORT"
             )
-        return Place(remote.partition("/;")[0], (), {**clean, "SPARK_REMOTE": remote})
+        return Place(f"reaching {remote.partition('/;')[0]}", (), {**clean, "SPARK_REMOTE": remote})
     if wish.master:
         return _master(wish.master, clean, cache)
     warm = None if wish.cold else server.find(cache)
-    if warm is not None and warm.fits:
-        return Place("the warm server", (), {**clean, **warm.client_environment})
+    if warm is not None and warm.fits and warm.answers:
+        return Place("asking the warm server", (), {**clean, **warm.client_environment})
     return _here((), clean)
 
 
@@ -64,17 +64,27 @@ def _master(master: str, environment: dict[str, str], cache: Path) -> Place:
     if master.startswith("local"):
         return _here(("--master", master), environment)
     find_java(environment)
-    return Place(master, ("--master", master, "--py-files", str(package_zip(cache))), environment)
+    return Place(
+        f"reaching {master}", ("--master", master, "--py-files", str(package_zip(cache))), environment
+    )
 
 
 def _here(arguments: tuple[str, ...], environment: dict[str, str]) -> Place:
     find_java(environment)
-    return Place("this machine", arguments, {**environment, "SPARK_LOCAL_IP": "127.0.0.1"})
+    return Place("starting Spark", arguments, {**environment, "SPARK_LOCAL_IP": "127.0.0.1"})
 
 
 def lake_path(lake: str) -> str:
     """As Spark is to be told: a server works in another folder than we do."""
     return lake if _HADOOP_PATH.match(lake) else str(Path(lake).absolute())
+
+
+def refuse_without_tables(lake: str) -> None:
+    """As far as it can be told without asking Spark, which takes its time."""
+    if not _HADOOP_PATH.match(lake) and not Path(lake).is_dir():
+        raise AnalysisRefused(
+            f"there are no tables in {lake}", "panda analyze makes them, --lake names others"
+        )
 
 
 def log_beside(lake: str, runs: Path) -> Path:

@@ -151,5 +151,6 @@ def _forget(at: Desk, wanted: str, as_json: bool) -> None:
         run = RunFolder.find(at.runs, wanted).id
     except RunRefused:
         run = wanted  # its folder may be gone: the tables know it by its whole id
+    at.refuse_without_tables()
     answer = at.ask("forget", [run]).data
     printing.result(answer, f"the tables hold nothing of {run} any more", as_json=as_json)

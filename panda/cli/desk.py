@@ -42,10 +42,15 @@ class Desk:
     log: Path
     quiet: bool
 
+    def refuse_without_tables(self) -> None:
+        from panda.analysis.place import refuse_without_tables
+
+        refuse_without_tables(self.lake)
+
     def ask(self, word: str, words: Sequence[str]) -> Answer:
         from panda.analysis.job import run_job
 
-        with Stages(quiet=self.quiet) as stages:
+        with Stages(self.place.stage, quiet=self.quiet) as stages:
             return run_job([word, "--lake", self.lake, *words], self.place, self.log, stages.note)
 
 
@@ -86,9 +91,9 @@ def failure_lines(failed: AnalysisFailed) -> list[str]:
 class Stages:
     """What the analysis is doing: a spinner with a bar at a terminal, a line for each stage elsewhere."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def __init__(self, stage: str, *, quiet: bool = False) -> None:
         self._quiet = quiet
-        self._stage = ""
+        self._stage = stage
         self._bars: Bars | None = None
 
     def __enter__(self) -> Stages:
@@ -104,8 +109,10 @@ class Stages:
                 console=Console(stderr=True),
                 transient=True,
             )
-            self._bars.add_task("starting Spark", total=None)
+            self._bars.add_task(self._stage, total=None)
             self._bars.start()
+        elif not self._quiet:
+            printing.note(f"  {self._stage}")
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -24,8 +24,7 @@ def show(at: desk.Desk, folder: RunFolder, *, as_json: bool) -> None:
 
     crew = ground.crew_of(folder.id)
     printing.note(f"following {folder.id}")
-    stages = desk.Stages(quiet=True)
-    following = follow(folder, crew, ["--lake", at.lake], at.place, at.log, stages.note)
+    following = follow(folder, crew, at.place, at.log)
     with closing(following) as windows:
         if as_json:
             for window in windows:

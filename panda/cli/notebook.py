@@ -35,6 +35,7 @@ def notebook(
             raise AnalysisRefused(f"there is no folder {out.parent}", "make it first")
         run = ground.find_run(runs, wanted).id
         at = desk.desk_of(runs, lake, cold=True, quiet=True)
+        at.refuse_without_tables()
         made = notebook_of(at.ask("notebook", ["--run", run]).data.get("cells"))
         write_notebook(out, made)
     data = {"run": run, "notebook": str(out), "cells": len(made["cells"])}

@@ -40,6 +40,7 @@ def query(
         if as_csv and as_json:
             raise typer.BadParameter("--csv and --json: choose one")
         at = desk.desk_of(runs, lake, master, remote, cold=cold, quiet=as_json or as_csv)
+        at.refuse_without_tables()
         if tables:
             data = at.ask("tables", []).data
             printing.result(data, tables_text(data, as_csv=as_csv), as_json=as_json)

@@ -36,12 +36,10 @@ def up(
     Example: panda spark up --memory 2g
     """
     from panda.analysis import server
-    from panda.analysis.protocol import Progress
 
     with desk.failing():
         memory_mb = _read_memory(memory) if memory else server.default_memory_mb()
-        with desk.Stages(quiet=as_json) as stages:
-            stages.note(Progress("starting the server"))
+        with desk.Stages("starting the server", quiet=as_json):
             there, fresh = server.up(
                 ground.cache_folder(), cores=cores or server.default_cores(), memory_mb=memory_mb
             )

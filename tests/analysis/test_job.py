@@ -123,7 +123,7 @@ def test_a_module_in_the_users_folder_stands_in_for_none(desk: Desk) -> None:
     desk.run("r1")
     (desk.folder / "panda_spark").mkdir()
     (desk.folder / "panda_spark" / "__main__.py").write_text("raise SystemExit('not this one')")
-    assert desk("query", "SELECT 1").returncode == Exit.DONE
+    assert desk("analyze").returncode == Exit.DONE
 
 
 def test_two_at_once_keep_out_of_each_others_way(desk: Desk) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import socket
 import zipfile
 from pathlib import Path
 
@@ -125,29 +126,37 @@ def test_a_server_elsewhere_is_named_in_the_environment_and_needs_no_java(desk: 
 
 def test_the_warm_server_is_used_by_itself_and_its_token_is_no_argument(desk: Desk) -> None:
     desk.run("r1")
-    put_server(desk.folder / "cache/panda", port=4711)
-    ended = desk("analyze", PATH="/nowhere")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        put_server(desk.folder / "cache/panda", port=port)
+        ended = desk("analyze", PATH="/nowhere")
     assert ended.returncode == Exit.DONE, ended.stderr
     assert desk.told[0]["environment"] == {
-        "SPARK_REMOTE": "sc://localhost:4711",
+        "SPARK_REMOTE": f"sc://localhost:{port}",
         "SPARK_CONNECT_AUTHENTICATE_TOKEN": "a-secret",
     }
     assert "a-secret" not in " ".join(desk.told[0]["arguments"])
-    desk("analyze", "--cold")
-    desk("analyze", "--master", "local[1]")
-    for told in desk.told[1:]:
-        assert told["environment"] == {"SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+@pytest.mark.parametrize("words", [["--cold"], ["--master", "local[1]"]])
+def test_the_warm_server_is_left_alone_when_told_so(desk: Desk, words: list[str]) -> None:
+    desk.run("r1")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        put_server(desk.folder / "cache/panda", port=listening.getsockname()[1])
+        desk("analyze", *words)
+    assert desk.told[0]["environment"] == {"SPARK_LOCAL_IP": "127.0.0.1"}
 
 
 @pytest.mark.parametrize(
     "fields",
-    [{"spark": "3.5.0"}, {"started": "1"}, {"boot": "another"}, {"pid": "x"}, {"port": None}],
-    ids=["another version", "a number given out again", "before a reboot", "garbage", "a hole"],
+    [{"spark": "3.5.0"}, {"started": "1"}, {"boot": "another"}, {"pid": "x"}, {"port": 1}],
+    ids=["another version", "a number given out again", "before a reboot", "garbage", "silent"],
 )
 def test_a_server_that_does_not_fit_or_is_gone_is_not_used(desk: Desk, fields: dict[str, object]) -> None:
     desk.run("r1")
-    put_server(desk.folder / "cache/panda", **fields)
-    assert desk("analyze").returncode == Exit.DONE
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        put_server(desk.folder / "cache/panda", **{"port": listening.getsockname()[1], **fields})
+        assert desk("analyze").returncode == Exit.DONE
     assert desk.told[0]["environment"] == {"SPARK_LOCAL_IP": "127.0.0.1"}
 
 

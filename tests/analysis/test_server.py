@@ -1,9 +1,10 @@
-"""A real Spark server: it answers whoever has the token and nobody else, and leaves nothing behind."""
+"""With a real Spark: its server answers whoever has the token and nobody else, and nothing is left behind."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from panda.analysis import server
-from panda.prepare.offspring import lives, members, offspring
+from panda.prepare.offspring import identity_of, lives, members, offspring
+from tests.analysis.desk import Desk
+from tests.deployment.panda import wait_until
 
 TIMEOUT_S = 240.0
 PANDA = [sys.executable, "-c", "from panda.cli.main import main; main()"]
@@ -93,6 +96,18 @@ def test_a_server_is_kept_warm_until_it_is_taken_down(house: House) -> None:
     assert not any(lives(each) for each in family)
     assert not record.exists()
     assert house.panda("spark", "down").stdout == "there was no server\n"
+
+
+def test_an_interrupt_ends_a_real_spark_in_the_middle_of_its_work(desk: Desk) -> None:
+    desk.run("r1")
+    pids = desk.folder / "pids"
+    process = desk.start("analyze", STAND_IN="hang in Spark", PATH=os.environ["PATH"])
+    wait_until(lambda: pids.exists() and pids.read_text().endswith("\n"), "Spark is there", TIMEOUT_S)
+    found = [identity_of(int(pid)) for pid in pids.read_text().split()]
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 130, err
+    assert [each is not None and lives(each) for each in found] == [False, False]
 
 
 def listening(pid: int) -> list[str]:

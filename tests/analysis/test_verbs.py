@@ -85,6 +85,9 @@ def test_losses_are_no_failure_unless_their_absence_was_expected(desk: Desk) -> 
         (["compare", "r1", "x*"], "no run in runs/ fits the pattern 'x*'"),
         (["compare", "r1", "r1", "--threshold", "lots:1"], "there is no metric 'lots': did you mean lost?"),
         (["compare", "r1", "r1", "--threshold", "lost"], "'lost' is no threshold: say METRIC:+N%"),
+        (["query", "SELECT 1"], "runs/tables: panda analyze makes them"),
+        (["analyze", "--forget", "r1"], "runs/tables: panda analyze makes them"),
+        (["analyze", "--lake", "plain-file/tables"], "plain-file/tables.log (File exists): say --lake PATH"),
         (["notebook", "--out", "no/such.ipynb"], "there is no folder no: make it first"),
     ],
 )  # fmt: skip
@@ -92,6 +95,7 @@ def test_what_cannot_be_is_refused_before_spark_is_started(
     desk: Desk, arguments: list[str], said: str
 ) -> None:
     desk.run("r1")
+    (desk.folder / "plain-file").write_text("")
     ended = desk(*arguments)
     assert ended.returncode == Exit.REFUSED
     assert ended.stdout == ""
@@ -102,6 +106,7 @@ def test_what_cannot_be_is_refused_before_spark_is_started(
 
 def test_tables_of_a_run_are_forgotten_also_when_its_folder_is_gone(desk: Desk) -> None:
     desk.run("20260101-000000-old")
+    desk.tables()
     ended = desk("analyze", "--forget", "old")
     assert ended.stdout == "the tables hold nothing of 20260101-000000-old any more\n"
     desk("analyze", "--forget", "19990101-000000-gone")
@@ -142,6 +147,7 @@ def test_runs_of_which_a_named_lake_knows_need_no_folder(desk: Desk) -> None:
 
 
 def test_rows_come_as_a_table_as_csv_and_as_json(desk: Desk) -> None:
+    desk.tables()
     plain = desk("query", "SELECT 1")
     assert plain.stdout.splitlines() == [
         "run            lost",
@@ -158,12 +164,14 @@ def test_rows_come_as_a_table_as_csv_and_as_json(desk: Desk) -> None:
 
 
 def test_tables_are_listed_with_their_columns(desk: Desk) -> None:
+    desk.tables()
     assert desk("query", "--tables").stdout.splitlines()[-1].split() == ["summary", "lost", "bigint"]
     assert desk("query").returncode == Exit.REFUSED
 
 
 def test_a_notebook_runs_from_top_to_bottom_and_is_not_written_over(desk: Desk) -> None:
     desk.run("r1")
+    desk.tables()
     assert desk("notebook").returncode == Exit.DONE
     path = desk.folder / "panda.ipynb"
     made = json.loads(path.read_text())

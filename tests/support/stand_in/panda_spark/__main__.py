@@ -38,6 +38,8 @@ def main(arguments: list[str]) -> int:
         return 0
     if BEHAVIOUR == "hang":
         hang()
+    if BEHAVIOUR == "hang in Spark":
+        hang_in_spark()
     word, options, rest = split(arguments)
     return WORDS[word](options, rest)
 
@@ -54,8 +56,21 @@ def hang() -> None:
     """With a child that outlives its parent, as a virtual machine would."""
     code = "import threading; threading.Event().wait()"
     child = subprocess.Popen([sys.executable, "-c", code])
-    Path(os.environ["STAND_IN_TOLD"]).with_name("pids").write_text(f"{os.getpid()} {child.pid}\n")
+    tell_pids(child.pid)
     threading.Event().wait()
+
+
+def hang_in_spark() -> None:
+    """In a job of a real Spark, with its real virtual machine."""
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    tell_pids(spark.sparkContext._gateway.proc.pid)
+    spark.sql("SELECT count(*) FROM range(1000000) a CROSS JOIN range(1000000) b").collect()
+
+
+def tell_pids(child: int) -> None:
+    Path(os.environ["STAND_IN_TOLD"]).with_name("pids").write_text(f"{os.getpid()} {child}\n")
 
 
 def split(arguments: list[str]) -> tuple[str, dict[str, list[str]], list[str]]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from panda.experiment.looking import Look
 
 LOOK_EVERY_S = 2.0
+END = ".end"  # a file in the stream's folder: no other slice will come
 
 
 def follow(
@@ -31,6 +32,7 @@ def follow(
     """The windows of the run as they close, until it is over and everything is read."""
     stream = (folder.path / "stream").absolute()
     stream.mkdir(exist_ok=True, mode=0o700)
+    (stream / END).unlink(missing_ok=True)  # of somebody who followed before: there may be more by now
     words = ["follow", "--stream", str(stream), "--run", str(folder.path.absolute())]
     words += ["--checkpoint", str(stream / ".checkpoint")]
     with (
@@ -81,12 +83,14 @@ class Feeder:
         try:
             found = look(self._folder, self._folder.read_plan(), self._crew)
             try:
-                while True:
+                while not self._leave.is_set():
                     over = self._over(found)  # asked first: what is logged until then is fetched after
                     self._fetch(found)
-                    if over or self._leave.wait(LOOK_EVERY_S):
+                    if over:
+                        slice_run(self._folder.path / "hosts", self._stream)  # hosts were cleaned meanwhile
+                        (self._stream / END).touch()
                         break
-                slice_run(self._folder.path / "hosts", self._stream)  # of hosts that were cleaned meanwhile
+                    self._leave.wait(LOOK_EVERY_S)
             finally:
                 found.close()
                 self._crew.close()

@@ -99,7 +99,7 @@ class Job:
             raise self._failure(code)
 
     def no_more(self) -> None:
-        """Nothing will be added to what it reads: it may end."""
+        """Its input ends: nothing more will come from us, be it that we are done or that we are gone."""
         assert self._popen.stdin is not None
         self._popen.stdin.close()
 

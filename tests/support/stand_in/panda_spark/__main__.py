@@ -149,24 +149,26 @@ def notebook(options: dict[str, list[str]], rest: list[str]) -> int:
 
 
 def follow(options: dict[str, list[str]], rest: list[str]) -> int:
-    """A window for each slice; ends when its input does and everything is read."""
-    over = threading.Event()
+    """A window for each slice; ends when there is a file `.end` and everything is read, or nobody listens."""
+    alone = threading.Event()
 
     def wait() -> None:
         sys.stdin.buffer.read()
-        over.set()
+        alone.set()
 
     threading.Thread(target=wait, daemon=True).start()
+    stream = Path(options["--stream"][0])
     seen: set[Path] = set()
     while True:
-        last = over.wait(0.1)
-        for path in sorted(Path(options["--stream"][0]).glob("[!.]*/*/[!.]*.jsonl")):
+        last = alone.wait(0.1) or (stream / ".end").exists()
+        for path in sorted(stream.glob("[!.]*/*/[!.]*.jsonl")):
             if path not in seen:
                 seen.add(path)
                 kinds = [json.loads(line) for line in path.read_text().splitlines()]
                 say(
                     {
-                        "window_s": [0, len(seen)],
+                        "window_s": [1_000_000_000 + len(seen), 1_000_000_005 + len(seen)],
+                        "final": True,
                         "published": sum(each["kind"] == "publish" and "ack_s" in each for each in kinds),
                         "delivered": sum(each["kind"] == "deliver" and "latency_s" in each for each in kinds),
                         "p50_s": 0.001,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -70,7 +70,7 @@ def deploy(
         outcome = _conduct(
             folder, plan, ending=Ending.SCHEDULE, rollback=not stay, detach=detach, quiet=as_json
         )
-    _report(folder, plan, outcome, as_json, detached=detach)
+    _report(folder, outcome, as_json, detached=detach)
 
 
 def run(
@@ -84,14 +84,16 @@ def run(
     log_every: LogOption = 1,
     token_file: ground.TokenOption = None,
     name: NameOption = "",
+    no_analyze: Annotated[bool, typer.Option("--no-analyze", help="Leave out the analysis.")] = False,
     runs: ground.RunsOption = ground.RUNS,
     as_json: printing.JsonOption = False,
 ) -> None:
     """Do a whole experiment without a person.
 
-    Deploys, waits for the end, stops, collects the logs and sums up.
+    Deploys, waits for the end, stops, collects the logs, sums up and analyses.
 
-    It ends at --for, or when every step is done and nobody publishes any more.
+    It ends at --for, or when every step is done and nobody publishes any more. The exit code is the run's:
+    an analysis that cannot be done is told of and changes nothing.
 
     Example: panda run topologies/three-brokers.txt --local
     """
@@ -110,7 +112,7 @@ def run(
         )
         _refuse_endless(folder, plan)
         outcome = _conduct(folder, plan, ending=Ending.WORK, quiet=as_json)
-    _report(folder, plan, outcome, as_json)
+    _report(folder, outcome, as_json, analyzed=not no_analyze)
 
 
 def attach(
@@ -137,7 +139,7 @@ def attach(
             raise RunRefused(f"{folder.id} is over, nothing of it is on its hosts: {again}")
         ending = Ending(folder.ending() or Ending.SCHEDULE)
         outcome = _conduct(folder, plan, ending=ending, force=force, quiet=as_json)
-    _report(folder, plan, outcome, as_json)
+    _report(folder, outcome, as_json)
 
 
 def _ordered(
@@ -238,7 +240,7 @@ def _conduct(
 
 
 def _report(
-    folder: RunFolder, plan: Plan, outcome: Outcome, as_json: bool, *, detached: bool = False
+    folder: RunFolder, outcome: Outcome, as_json: bool, *, detached: bool = False, analyzed: bool = False
 ) -> None:
     from panda.deploy.coordinator import Result
     from panda.experiment.summary import summary_of
@@ -264,12 +266,40 @@ def _report(
         for problem in closed.problems:
             printing.problem(f"{closed.host}: {problem}")
     lines += _last_lines(folder, outcome)
-    printing.result(data, "\n".join(lines), as_json=as_json)
+    if not as_json:  # the summary is not kept waiting
+        printing.result(data, "\n".join(lines))
+    if analyzed and finish is not None and finish.result is not Result.GATE_NOT_MET and outcome.closed:
+        data["analysis"] = None if outcome.interrupted else _analysis(folder, as_json)
+    if as_json:
+        printing.result(data, "", as_json=True)
     code = exit_code(outcome)
     if code == Exit.DONE and detached and outcome.view.living:
         code = Exit.DETACHED
     if code:
         raise typer.Exit(code)
+
+
+def _analysis(folder: RunFolder, as_json: bool) -> dict[str, Any]:
+    """What the analysis says of the run; whatever keeps it from saying it is told, and no more than that."""
+    from panda.analysis.refusals import AnalysisFailed, AnalysisRefused
+    from panda.cli import desk
+    from panda.cli.analyze import analysis_of, lines_of
+
+    try:
+        answer = analysis_of(desk.desk_of(folder.path.parent, quiet=as_json), [folder])
+    except AnalysisRefused as refused:
+        printing.problem(f"not analysed: {refused}")
+        return {"error": str(refused)}
+    except AnalysisFailed as failed:
+        printing.note("\n".join(desk.failure_lines(failed)))
+        printing.note(f"what the run itself came to stands; panda analyze {folder.id} tries again")
+        return {"error": str(failed)}
+    except KeyboardInterrupt:
+        printing.problem(f"the analysis was interrupted: panda analyze {folder.id} does it")
+        return {"error": "interrupted"}
+    if not as_json:
+        printing.result(answer, "\n".join(lines_of(answer)))
+    return answer
 
 
 def _missing_lines(finish: Finish, outcome: Outcome) -> list[str]:

@@ -11,15 +11,19 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from panda.cli import printing
+from panda.cli import printing, spark
+from panda.cli.analyze import analyze
+from panda.cli.compare import compare
 from panda.cli.convert import convert
 from panda.cli.deploy import attach, deploy, run
 from panda.cli.doctor import doctor
 from panda.cli.exits import Exit
 from panda.cli.generate import generate
 from panda.cli.logs import logs
+from panda.cli.notebook import notebook
 from panda.cli.plan import plan
 from panda.cli.prepare import prepare, unprepare
+from panda.cli.query import query
 from panda.cli.shell import shell
 from panda.cli.status import ls, status
 from panda.cli.step import step
@@ -61,8 +65,10 @@ def _panda(
 _TOPOLOGIES = (validate, plan, generate, convert)
 _HOSTS = (doctor, trust, prepare, unprepare, upload)
 _EXPERIMENTS = (deploy, run, attach, status, ls, logs, step, stop, collect, clean, shell)
-for _verb in (*_TOPOLOGIES, *_HOSTS, *_EXPERIMENTS, version):
+_ANALYSIS = (analyze, compare, query, notebook)
+for _verb in (*_TOPOLOGIES, *_HOSTS, *_EXPERIMENTS, *_ANALYSIS, version):
     app.command()(_verb)
+app.add_typer(spark.app, name="spark")
 
 
 def main() -> NoReturn:

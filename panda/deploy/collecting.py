@@ -80,7 +80,7 @@ def _fetch(session: AgentSession, path: str, size: int, local: Path, progress: P
             here = 0
         fetched = 0
         while here < size:
-            data = _read(session, path, here, min(READ_BYTES_MAX, size - here))
+            data = read_piece(session, path, here, min(READ_BYTES_MAX, size - here))
             if not data:
                 break
             os.pwrite(descriptor, data, here)
@@ -92,7 +92,8 @@ def _fetch(session: AgentSession, path: str, size: int, local: Path, progress: P
         os.close(descriptor)
 
 
-def _read(session: AgentSession, path: str, offset: int, length: int) -> bytes:
+def read_piece(session: AgentSession, path: str, offset: int, length: int) -> bytes:
+    """At most so much of a file from there on; nothing at its end."""
     fields = {"path": path, "offset": offset, "length": length, "compressed": True}
     answer = session.request("read", fields)
     data = base64.b64decode(answer["data"], validate=True)

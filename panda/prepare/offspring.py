@@ -1,6 +1,7 @@
 """Finds the processes that descend from one of ours; ends them by their identity, never by a name.
 
-Ansible gives its workers sessions of their own, so that ending a process group does not reach them.
+Ansible gives its workers sessions of their own, so that ending a process group does not reach them. Spark's
+stay in the session of whoever started them, also when their parent is gone.
 """
 
 from __future__ import annotations
@@ -39,12 +40,33 @@ def offspring(pid: int) -> set[Identity]:
     return found
 
 
-def end(processes: Iterable[Identity]) -> None:
+def members(session: int) -> set[Identity]:
+    """Everybody in a session; the number is not given out again as long as there is anybody."""
+    found = set()
+    for entry in PROC.glob("[0-9]*"):
+        fields = _fields(int(entry.name))
+        if fields and int(fields[3]) == session:
+            found.add(Identity(int(entry.name), fields[19]))
+    return found
+
+
+def identity_of(pid: int) -> Identity | None:
+    fields = _fields(pid)
+    return Identity(pid, fields[19]) if fields else None
+
+
+def lives(process: Identity) -> bool:
+    """Whether this very process runs; a zombie does not."""
+    fields = _fields(process.pid)
+    return bool(fields) and fields[19] == process.started and fields[0] not in "ZX"
+
+
+def end(processes: Iterable[Identity], number: int = signal.SIGKILL) -> None:
     for process in processes:
         fields = _fields(process.pid)
         if fields and fields[19] == process.started:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(process.pid, signal.SIGKILL)
+                os.kill(process.pid, number)
 
 
 def _fields(pid: int) -> list[str]:

@@ -61,6 +61,7 @@ def test_a_house_with_the_right_arrows_keeps_every_contract(tmp_path: Path) -> N
         ("broker_runtime/client.py", "import panda", "panda_tui knows panda"),
         ("panda_spark/x.py", "import broker_runtime.language", "panda_spark knows the log format"),
         ("panda/x.py", "import panda_spark", "nobody imports panda_spark"),
+        ("panda/x.py", "def f():\n    from pyspark.sql import SparkSession", "do not import Spark"),
         ("panda/x.py", "import broker_runtime.net", "by its client, its pure words"),
         ("panda_tui/x.py", "from broker_runtime import broker", "by its client, its pure words"),
         ("broker_runtime/broker.py", "import broker_runtime.net", "never imports the rooms that drive it"),

@@ -13,7 +13,7 @@ from tests.testbed.bed import Bed
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_three_brokers_and_two_clients_deploy_deliver_and_stop(panda: Panda, bed: Bed, dialect: str) -> None:
     topology = panda.topology(DIALECTS[dialect] + CLIENTS)
-    ended = panda("run", topology, *panda.inventory, "--json")
+    ended = panda("run", "--no-analyze", topology, *panda.inventory, "--json")
     assert ended.code == 0, ended.err
     assert ended.data["summary"]["published"] == {"P0": 100}
     assert ended.data["summary"]["delivered"] == {"S0": 100}
@@ -34,7 +34,7 @@ def test_the_papers_own_line_deploys_and_the_second_time_nothing_is_sent(panda: 
         "0.0 ADD BrokerA {0} startbroker.sh -p 10000 -i Alice\n1.0 REMOVE BrokerA {0}\n"
     )
     for _ in range(2):
-        ended = panda("run", topology, *panda.inventory, "--json")
+        ended = panda("run", "--no-analyze", topology, *panda.inventory, "--json")
         assert ended.code == 0, ended.err
     assert set(ended.data["sent_bytes"].values()) == {0}
     removed = [event for event in panda.agent_events("done") if event["action"] == "remove"]
@@ -44,7 +44,7 @@ def test_the_papers_own_line_deploys_and_the_second_time_nothing_is_sent(panda: 
 
 def test_phase_2_begins_after_every_broker_and_link_of_phase_1_is_up(panda: Panda) -> None:
     topology = panda.topology(DIALECTS["options"] + CLIENTS)
-    assert panda("run", topology, *panda.inventory).code == 0
+    assert panda("run", "--no-analyze", topology, *panda.inventory).code == 0
     entries = panda.journal()
     go = next(n for n, entry in enumerate(entries) if entry["kind"] == "go")
     before = [entry["event"] for entry in entries[:go] if entry["kind"] == "agent"]
@@ -203,7 +203,7 @@ def test_processes_that_only_look_like_ours_survive_stop_remove_and_clean(panda:
     try:
         assert len(_look_alikes(ours(host))) == 50
         lines = DIALECTS["options"] + "1 REMOVE BrokerC {2}\n"
-        assert panda("run", panda.topology(lines), *panda.inventory, "--for", "2").code == 0
+        assert panda("run", "--no-analyze", panda.topology(lines), *panda.inventory, "--for", "2").code == 0
         assert panda("clean", "--yes").code == 0
         assert len(_look_alikes(ours(host))) == 50
     finally:
@@ -217,7 +217,9 @@ def _look_alikes(lines: list[str]) -> list[str]:
 
 def test_policy_stop_ends_the_run_when_a_process_dies_by_itself(panda: Panda, bed: Bed) -> None:
     lines = DIALECTS["options"] + CLIENTS.replace("--count {count}", "--duration 300")
-    process = panda.start("run", panda.topology(lines), *panda.inventory, "--policy", "stop", "--for", "200")
+    process = panda.start(
+        "run", "--no-analyze", panda.topology(lines), *panda.inventory, "--policy", "stop", "--for", "200"
+    )
     wait_until(lambda: (panda.folder / "runs").is_dir() and _went(panda), "GO was given")
     pid = next(event["pid"] for event in panda.agent_events("started") if event["process"] == "BrokerB")
     bed.hosts[1].run_inside(["kill", "-KILL", str(pid)])
@@ -229,7 +231,7 @@ def test_policy_stop_ends_the_run_when_a_process_dies_by_itself(panda: Panda, be
 
 def test_clean_with_bundles_leaves_a_host_as_it_was_found(panda: Panda, bed: Bed) -> None:
     topology = panda.topology("0 ADD A {3} startbroker.sh -p 10000 -i A\n1 REMOVE A {3}\n")
-    assert panda("run", topology, *panda.inventory).code == 0
+    assert panda("run", "--no-analyze", topology, *panda.inventory).code == 0
     home = bed.hosts[3].run_inside(["ls", "-A", "/home/panda"]).stdout.split()
     assert ".panda" in home
     ended = panda("clean", "--bundles", "--yes")
@@ -239,7 +241,7 @@ def test_clean_with_bundles_leaves_a_host_as_it_was_found(panda: Panda, bed: Bed
 
 def test_a_lost_connection_is_made_again_and_the_run_does_not_notice(panda: Panda, bed: Bed) -> None:
     topology = panda.topology(DIALECTS["options"] + CLIENTS, count=400)
-    process = panda.start("run", topology, *panda.inventory, "--json")
+    process = panda.start("run", "--no-analyze", topology, *panda.inventory, "--json")
     wait_until(lambda: (panda.folder / "runs").is_dir() and _went(panda), "GO was given")
     relays = [line for line in ours(bed.hosts[1]) if "broker_runtime.agent relay" in line]
     assert relays
@@ -288,6 +290,6 @@ def test_a_stop_that_misses_a_host_says_so_and_the_next_one_does_the_rest(panda:
 def test_hosts_may_go_by_the_names_of_the_inventory(panda: Panda, bed: Bed) -> None:
     names = [host.name for host in bed.hosts]
     (panda.folder / "named.txt").write_text(DIALECTS["options"].format(*names, port=PORT))
-    ended = panda("run", "named.txt", *panda.inventory, "--for", "1")
+    ended = panda("run", "--no-analyze", "named.txt", *panda.inventory, "--for", "1")
     assert ended.code == 0, ended.out + ended.err
     assert left_behind(bed) == {}

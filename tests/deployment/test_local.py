@@ -78,7 +78,7 @@ def here(tmp_path: Path) -> Iterator[Here]:
 
 @pytest.mark.parametrize("name", ["stock-quotes.txt", "stock-quotes-uri.txt", "stock-quotes.yaml"])
 def test_the_example_delivers_every_quote_though_its_link_breaks(here: Here, name: str) -> None:
-    ended = here("run", str(TOPOLOGIES / name), "--local", "--json")
+    ended = here("run", "--no-analyze", str(TOPOLOGIES / name), "--local", "--json")
     assert ended.returncode == 0, ended.stderr
     told = json.loads(ended.stdout)
     assert told["summary"]["published"] == {"P0": 60}
@@ -90,14 +90,14 @@ def test_the_example_delivers_every_quote_though_its_link_breaks(here: Here, nam
 
 
 def test_a_template_with_variables_runs_too(here: Here) -> None:
-    ended = here("run", str(TOPOLOGIES / "chain.txt"), "-D", "brokers=5", "--local", "--json")
+    ended = here("run", "--no-analyze", str(TOPOLOGIES / "chain.txt"), "-D", "brokers=5", "--local", "--json")
     assert ended.returncode == 0, ended.stderr
     summary = json.loads(ended.stdout)["summary"]
     assert (summary["published"], summary["delivered"]) == ({"P0": 30}, {"S0": 30})
 
 
 def test_two_runs_side_by_side_keep_out_of_each_others_way(here: Here) -> None:
-    arguments = ("run", str(TOPOLOGIES / "papers.txt"), "--local", "--for", "2", "--json")
+    arguments = ("run", "--no-analyze", str(TOPOLOGIES / "papers.txt"), "--local", "--for", "2", "--json")
     with here.start(*arguments) as first, here.start(*arguments) as second:
         for process in (first, second):
             out, err = process.communicate(timeout=TIMEOUT_S)
@@ -109,7 +109,9 @@ def test_two_runs_side_by_side_keep_out_of_each_others_way(here: Here) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_leaves_nothing_running(here: Here, number: signal.Signals) -> None:
-    with here.start("run", str(TOPOLOGIES / "papers.txt"), "--local", "--for", "300") as process:
+    with here.start(
+        "run", "--no-analyze", str(TOPOLOGIES / "papers.txt"), "--local", "--for", "300"
+    ) as process:
         wait_until(
             lambda: any(
                 '"kind": "go"' in path.read_text() for path in here.folder.glob("runs/*/journal.jsonl")
@@ -146,7 +148,7 @@ def test_what_has_no_end_is_refused_before_anything_is_done(here: Here) -> None:
         "0 ADD A 10.0.1.1 startbroker.sh -p 10000 -i A\n"
         "1 ADD P 10.0.1.1 startSQpublisher.sh -i P -s YHOO -b 10.0.1.1:10000\n"
     )
-    ended = here("run", "t.txt", "--local")
+    ended = here("run", "--no-analyze", "t.txt", "--local")
     assert ended.returncode == 2
     assert "P would publish for ever" in ended.stderr
     assert list((here.folder / "runs").iterdir()) == []
@@ -154,14 +156,18 @@ def test_what_has_no_end_is_refused_before_anything_is_done(here: Here) -> None:
 
 def test_a_topology_that_starts_nothing_is_refused(here: Here) -> None:
     (here.folder / "t.txt").write_text("# nothing yet\n")
-    ended = here("run", "t.txt", "--local")
+    ended = here("run", "--no-analyze", "t.txt", "--local")
     assert ended.returncode == 2
     assert "t.txt starts nothing" in ended.stderr
 
 
 def test_a_place_where_no_run_can_be_kept_is_refused(here: Here) -> None:
     (here.folder / "file").write_text("")
-    for verb in (("run", str(TOPOLOGIES / "papers.txt"), "--local", "--for", "1"), ("ls",), ("status",)):
+    for verb in (
+        ("run", "--no-analyze", str(TOPOLOGIES / "papers.txt"), "--local", "--for", "1"),
+        ("ls",),
+        ("status",),
+    ):
         ended = here(*verb, "--runs", "file")
         assert ended.returncode == 2, verb
         assert "file" in ended.stderr
@@ -171,7 +177,7 @@ def test_a_place_where_no_run_can_be_kept_is_refused(here: Here) -> None:
 def test_stop_without_a_name_means_the_newest_run_that_is_not_over(here: Here) -> None:
     papers = str(TOPOLOGIES / "papers.txt")
     assert here("deploy", papers, "--local", "--yes", "--detach", "--name", "first").returncode == 5
-    assert here("run", papers, "--local", "--for", "1", "--name", "second").returncode == 0
+    assert here("run", "--no-analyze", papers, "--local", "--for", "1", "--name", "second").returncode == 0
     assert here.processes() != []
     ended = here("stop")
     assert ended.returncode == 0
@@ -240,7 +246,7 @@ def test_a_word_that_fails_ends_a_script_with_its_code(here: Here) -> None:
 def test_a_token_is_used_and_seen_nowhere(here: Here) -> None:
     secret = "hush-6f2c4f05-nobody-may-see-this"
     with here.start(
-        "run", str(TOPOLOGIES / "stock-quotes.txt"), "--local", "--json", PANDA_TOKEN=secret
+        "run", "--no-analyze", str(TOPOLOGIES / "stock-quotes.txt"), "--local", "--json", PANDA_TOKEN=secret
     ) as process:
         wait_until(lambda: len(here.processes()) >= 5, "brokers run")
         for pid in here.processes():
@@ -296,7 +302,7 @@ def test_hostile_fields_execute_nothing_and_write_nothing_outside(
     here = Here(folder)
     before = set(folder.parent.iterdir())
     try:
-        ended = here("run", "t.txt", "--local", "--for", "1", "--gate-timeout", "5")
+        ended = here("run", "--no-analyze", "t.txt", "--local", "--for", "1", "--gate-timeout", "5")
     finally:
         here.close()
     assert ended.returncode in (0, 1, 2, 4), ended.stderr

@@ -1,0 +1,3 @@
+from tests.analysis.desk import desk
+
+__all__ = ["desk"]

@@ -1,7 +1,7 @@
 """Decides how run folders with a known truth are made, as `panda run` leaves them; analyses nothing.
 
-    truth = generate(everything(seed=3), tmp_path)
-    truth.folder, truth.counts(), truth.pairs
+truth = generate(everything(seed=3), tmp_path)
+truth.folder, truth.counts(), truth.pairs
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ def generate(options: Options, runs: Path) -> Truth:
 def _record(folder: Path, world: World) -> Plan:
     topology = read_topology(topology_text(world), f"{world.options.name}.txt").accepted()
     hosts = local_hosts(topology.hosts, Path("local"))
-    plan = plan_of_topology(topology, hosts, Choices(run=world.options.run, log_every=world.options.log_every))
+    plan = plan_of_topology(
+        topology, hosts, Choices(run=world.options.run, log_every=world.options.log_every)
+    )
     record = RunFolder(folder)
     record.write_text("topology.txt", topology.source)
     record.write_text("lines.txt", write_text(topology))

@@ -25,7 +25,7 @@ from broker_runtime.language import (
 )
 from tests.spark.generator.options import Options
 
-WORDS: Final = ("YHOO", "MSFT", "IBM", "ORCL", "Zürich", "Toronto", "it's", "Yonge", "MS", "a\"b", "ÉOLE", "5")
+WORDS: Final = ("YHOO", "MSFT", "IBM", "ORCL", "Zürich", "Toronto", "it's", "Yonge", "MS", 'a"b', "ÉOLE", "5")
 NAMES: Final = ("symbol", "price", "volume", "city", "date", "halted")
 KINDS: Final = ("text", "float", "integer", "text", "date", "flag")
 SERIAL: Final = "serial"  # no filter asks for it
@@ -155,7 +155,9 @@ def _recorded_predicate(each: Predicate) -> dict[str, Any]:
     fields: dict[str, Any] = {"attribute": each.attribute, "op": each.op.value}
     if isinstance(each.operand, Type):
         return {**fields, "type": each.operand.value}
-    operands = [_recorded(each) for each in (each.operand if isinstance(each.operand, tuple) else (each.operand,))]  # type: ignore[arg-type]
+    operands = [
+        _recorded(each) for each in (each.operand if isinstance(each.operand, tuple) else (each.operand,))
+    ]  # type: ignore[arg-type]
     list_ = {"integers": "numbers", "floats": "numbers"}.get(operands[0][0], operands[0][0])
     return {**fields, list_: [plain for _, plain in operands]}
 

@@ -68,7 +68,13 @@ class Epochs:
             if each.withdrawn is not None:
                 yield each.withdrawn + each.linger_s
         for fault in world.faults:
-            yield from (fault.at - 1.0, fault.at - LOST_BEFORE_KILL_S, fault.at, fault.healthy, fault.healthy + 0.5)
+            yield from (
+                fault.at - 1.0,
+                fault.at - LOST_BEFORE_KILL_S,
+                fault.at,
+                fault.healthy,
+                fault.healthy + 0.5,
+            )
 
     def _forbidden(self) -> list[tuple[float, float]]:
         """Around thresholds, where the errors of the clocks would decide the verdict."""
@@ -157,7 +163,10 @@ class Epochs:
     def _recipient(self, client: int, wanted: list[Subscription], first: int) -> Recipient:
         path = self.world.path(first, self.world.clients[client].broker)
         crossed = set(zip(path, path[1:], strict=False)) | set(zip(path[1:], path, strict=False))
-        held = max((f.healthy for f in self.active if f.kind == "cut" and f.brokers in crossed and f.at <= self.now), default=0.0)
+        held = max(
+            (f.healthy for f in self.active if f.kind == "cut" and f.brokers in crossed and f.at <= self.now),
+            default=0.0,
+        )
         starting = max((each.confirmed for each in wanted if self.now < each.confirmed), default=0.0)
         owed = [self.undelivered(each) for each in wanted if each.filter.judged]
         return Recipient(

@@ -23,7 +23,9 @@ class Journals:
         self.world = world
         self.plan = plan
         self.random = Random(world.options.seed + 2)
-        self.events: dict[str, list[tuple[float, str, dict[str, Any]]]] = {host.name: [] for host in plan.hosts}
+        self.events: dict[str, list[tuple[float, str, dict[str, Any]]]] = {
+            host.name: [] for host in plan.hosts
+        }
         self.started: dict[str, int] = {}
 
     def event(self, host: str, t: float, kind: str, **fields: Any) -> None:
@@ -80,7 +82,9 @@ class Journals:
         for host in self.events:
             self.event(host, t - 0.6, "ended")
             self.event(host, t - 0.5, "intent", number=0, action="stop", planned=("t", t - 0.5))
-            self.event(host, t - 0.5, "done", number=0, action="stop", planned=("t", t - 0.5), actual=("t", t - 0.5))
+            self.event(
+                host, t - 0.5, "done", number=0, action="stop", planned=("t", t - 0.5), actual=("t", t - 0.5)
+            )
             self.event(host, t + 0.1, "stopped")
 
     # Files

@@ -74,7 +74,9 @@ class Publishing:
         t = world.publish_from
         made = logged = 0
         target = options.log_events
-        while publishers and (made < world.publications if target is None else self.lines + self._others < target):
+        while publishers and (
+            made < world.publications if target is None else self.lines + self._others < target
+        ):
             t = epochs.allowed(t + step_s * (0.5 + random.random()))
             if t >= epochs.next_change:
                 self._count_traffic()
@@ -119,7 +121,7 @@ class Publishing:
         id_ = f"{client.source}:{client.number}"
         shown = self.logs_time(client.host, t)
         ack_s = 0.0004 + 0.0008 * self.random.random()
-        said = f'{content.before_serial}{client.number}{content.after_serial}'
+        said = f"{content.before_serial}{client.number}{content.after_serial}"
         known = False
         log = self.logs.get(client.id)
         if log is not None:
@@ -158,7 +160,9 @@ class Publishing:
     def logs_time(self, host: str, t: float) -> float:
         return self.world.clocks[host].shows(t)
 
-    def _arrival(self, recipient: Recipient, publisher: int, t: float, *, waits: bool = False) -> tuple[float, float]:
+    def _arrival(
+        self, recipient: Recipient, publisher: int, t: float, *, waits: bool = False
+    ) -> tuple[float, float]:
         """When it is queued for the client, and when it arrives."""
         queued = t + recipient.typical_s * (0.5 - 0.5 * math.log(1.0 - self.random.random()))
         queued = max(queued, recipient.held_until, recipient.not_before)
@@ -306,7 +310,14 @@ class Publishing:
         return t + 2.0 < self.world.clients[client].log_ends
 
     def _with_plant(
-        self, kind: str, recipient: Recipient, publisher: int, id_: str, t: float, shown: float, class_: str | None
+        self,
+        kind: str,
+        recipient: Recipient,
+        publisher: int,
+        id_: str,
+        t: float,
+        shown: float,
+        class_: str | None,
     ) -> None:
         subscriber = self.world.clients[recipient.client].id
         if kind == "losses":

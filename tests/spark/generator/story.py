@@ -212,7 +212,9 @@ class Story:
             here, there = self.world.brokers[one], self.world.brokers[other]
             about = {"fault": "cut", "peer": there.id}
             self.say(here.id, fault.at, "fault", **about, for_s=lasts_s)
-            self.say(here.id, fault.at + 0.001, "link_down", peer=there.id, reason="cut by a fault", ended=False)
+            self.say(
+                here.id, fault.at + 0.001, "link_down", peer=there.id, reason="cut by a fault", ended=False
+            )
             self.say(here.id, fault.until, "heal", **about, lasted_s=lasts_s)
             fields = {"process": here.id, **about, "value": None}
             self.journals.event(here.host, fault.at, "fault", **fields, until=("t", fault.until))
@@ -250,7 +252,9 @@ class Story:
                     self._subscribes(each, t + 0.004)
 
     def _there(self, broker: int, t: float) -> list[Client]:
-        return [each for each in self.world.clients if each.broker == broker and each.started < t < each.ended]
+        return [
+            each for each in self.world.clients if each.broker == broker and each.started < t < each.ended
+        ]
 
     # The end
 

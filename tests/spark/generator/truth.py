@@ -61,18 +61,24 @@ class Truth:
     publications: int = 0  # of which some log knows
     subscriptions: int = 0  # likewise
     pairs: list[Pair] = field(default_factory=list)  # empty in a truth of counts only
-    verdicts: Counter[tuple[str, str | None, str]] = field(default_factory=Counter)  # subscriber, class, verdict
+    verdicts: Counter[tuple[str, str | None, str]] = field(
+        default_factory=Counter
+    )  # subscriber, class, verdict
     hops: Counter[tuple[str, int]] = field(default_factory=Counter)  # of what arrived, each pair once
     latency_sum_s: float = 0.0
     latency_max_s: float = 0.0
     latencies: int = 0
     clock_error_s: float = 0.0  # nobody can tell a latency between two hosts better than this
-    planted: dict[str, list[tuple[str, str]]] = field(default_factory=dict)  # kind → (publication, subscriber)
+    planted: dict[str, list[tuple[str, str]]] = field(
+        default_factory=dict
+    )  # kind → (publication, subscriber)
     quarantine: list[BadLine] = field(default_factory=list)
     faults: list[FaultInterval] = field(default_factory=list)
     detections: list[dict[str, Any]] = field(default_factory=list)
     missing: list[tuple[str, str, str]] = field(default_factory=list)  # what, host, process
-    traffic: dict[str, dict[str, int]] = field(default_factory=dict)  # "broker peer" → totals, as far as logged
+    traffic: dict[str, dict[str, int]] = field(
+        default_factory=dict
+    )  # "broker peer" → totals, as far as logged
     load: dict[str, dict[str, int]] = field(default_factory=dict)  # broker → totals, as far as logged
 
     def counts(self) -> Counter[str]:

@@ -225,7 +225,9 @@ class World:
 
     def _withdraw(self, settled: list[Subscription], lasting: list[int], at: float) -> list[int]:
         """Withdraw one; its client is not removed, killed or paused then."""
-        fitting = [each for each in settled if each.withdrawn is None and self.clients[each.client].ended == math.inf]
+        fitting = [
+            each for each in settled if each.withdrawn is None and self.clients[each.client].ended == math.inf
+        ]
         if not fitting:
             return lasting
         chosen = self.random.choice(fitting)

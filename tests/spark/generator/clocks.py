@@ -21,7 +21,7 @@ class HostClock:
         return t + self.skew_s + self.drift * (t - self.began)
 
     def measured(self, until: float, random: Random) -> list[tuple[float, float, float]]:
-        """At what times, offset and error: the first measurement before the first event, the last after all."""
+        """Times, offsets and errors; the first time is before all events, the last after them."""
         found = []
         at = self.began + 0.1
         while True:

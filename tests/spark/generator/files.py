@@ -1,4 +1,4 @@
-"""Decides how lines reach the logs of a generated run: in order of time, in batches, with bad ones among them."""
+"""Decides how lines reach the logs of a generated run: by time, in batches, with bad ones among them."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ class LogFile:
         self.common = f',{_json(common)[1:-1]},"kind":"'
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        opened = gzip.open(path, "wb", 1) if name.endswith(".gz") else path.open("wb", buffering=1 << 20)
-        self._file = cast(IO[bytes], opened)
+        if name.endswith(".gz"):
+            self._file = cast(IO[bytes], gzip.GzipFile(path, "wb", compresslevel=1, mtime=0))
+        else:
+            self._file = path.open("wb", buffering=1 << 20)
         self._bytes = 0
 
     def add(self, t: float, kind: str, **fields: Any) -> None:

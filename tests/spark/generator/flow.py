@@ -10,6 +10,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
 from tests.spark.generator.world import Client, Fault, Subscription, World
@@ -138,7 +139,7 @@ class Epochs:
             recipient = self._recipient(client, wanted, first)
             course.recipients.append(recipient)
             path = world.path(first, world.clients[client].broker)
-            course.edges.update(zip(path, path[1:], strict=False))
+            course.edges.update(pairwise(path))
         return course
 
     def _reaches(self, each: Subscription, first: int) -> bool:
@@ -162,7 +163,7 @@ class Epochs:
 
     def _recipient(self, client: int, wanted: list[Subscription], first: int) -> Recipient:
         path = self.world.path(first, self.world.clients[client].broker)
-        crossed = set(zip(path, path[1:], strict=False)) | set(zip(path[1:], path, strict=False))
+        crossed = set(pairwise(path)) | set(pairwise(path[::-1]))
         held = max(
             (f.healthy for f in self.active if f.kind == "cut" and f.brokers in crossed and f.at <= self.now),
             default=0.0,

@@ -1,4 +1,4 @@
-"""Decides the lines of every publication and delivery, and the verdicts on them; the hot loop of the generator.
+"""Decides the lines of every publication and delivery and the verdicts on them: the hot loop.
 
 Deliveries of one source to one client keep their order unless a reordering is planted, as brokers keep it.
 """
@@ -139,7 +139,8 @@ class Publishing:
             log.lines.append(
                 (
                     t + 0.0002,
-                    f'{log.begin(t + 0.0002)}publish","id":"{id_}","client":"{client.id}","time":{shown:.6f},{said}}}',
+                    f'{log.begin(t + 0.0002)}publish","id":"{id_}","client":"{client.id}",'
+                    f'"time":{shown:.6f},{said}}}',
                 )
             )
             self.lines += 1
@@ -336,7 +337,7 @@ class Publishing:
             self._waiting[recipient.client, publisher] = Waiting(recipient, id_, t, at, shown, class_)
 
     def _overtake(self, key: tuple[int, int], other: Recipient, at: float, waits: bool) -> None:
-        """What waits is overtaken by the next delivery, if that is for the same subscriptions and soon enough."""
+        """What waits is overtaken by the next delivery for the same subscriptions, if that is soon enough."""
         waiting = self._waiting[key]
         soon = at - waiting.made < self.options.late_s - 2 * self.options.margin_s
         if other.to != waiting.recipient.to or waits or not soon:

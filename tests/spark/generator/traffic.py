@@ -6,6 +6,7 @@ counted after its last line.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final
 
 from tests.spark.generator.files import LogFile
@@ -61,7 +62,7 @@ class Traffic:
         edges = set()
         for broker in brokers:
             path = self.world.path(first, broker)
-            edges |= set(zip(path, path[1:], strict=False))
+            edges |= set(pairwise(path))
         for a, b in sorted(edges):
             self.cross(a, b, 1, CONTROL_BYTES)
 

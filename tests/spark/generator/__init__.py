@@ -55,7 +55,7 @@ def generate(options: Options, runs: Path) -> Truth:
     story.begin()
     publishing = Publishing(world, logs, traffic, truth)
     last = publishing.run(story.happenings())
-    end = last + options.settle_s + 2.0
+    end = max(last, world.changed_until) + options.settle_s + 2.0
     story.end(end)
     journals.write(folder, end)
     for log in logs.values():

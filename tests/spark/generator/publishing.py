@@ -73,7 +73,7 @@ class Publishing:
         step_s = 1 / options.rate_per_s
         t = world.publish_from
         made = logged = 0
-        target = options.log_events
+        target = None if options.log_events is None else options.log_events - self._closing_lines()
         while publishers and (
             made < world.publications if target is None else self.lines + self._others < target
         ):
@@ -113,6 +113,11 @@ class Publishing:
         for _, happen in reversed(happenings):
             happen()
         return max([t, *self._arrived.values()])
+
+    def _closing_lines(self) -> int:
+        """How many lines are still to come when everything is stopped: of clients, brokers and links."""
+        brokers = len(self.world.brokers)
+        return 3 * len(self.world.clients) + 2 * brokers + 4 * (brokers - 1)
 
     # One publication
 

@@ -10,7 +10,7 @@ from tests.spark.generator.files import LogFile
 from tests.spark.generator.journals import Journals
 from tests.spark.generator.traffic import Traffic
 from tests.spark.generator.truth import FaultInterval, Truth
-from tests.spark.generator.world import Client, Fault, Subscription, World
+from tests.spark.generator.world import TAKEN_S, Client, Fault, Subscription, World
 
 VERSION = "0.1.0"
 Happening = tuple[float, Callable[[], None]]
@@ -116,13 +116,12 @@ class Story:
 
     def _client_starts(self, n: int) -> None:
         client = self.world.clients[n]
-        broker = self.world.brokers[client.broker].id
         t = client.started
         self.say(client.id, t + 0.005, "start", version=VERSION, client=client.id)
         self._connects(n, t + 0.01)
         if client.advertisement is not None:
             told = f'"id":"{client.source}:1","client":"{client.id}",{client.advertisement.fields}'
-            self._both(client.id, broker, t + 0.02, "advertise", told)
+            self._asks(client, "advertise", t + 0.02, told)
             self.traffic.spread(n, set(range(len(self.world.brokers))))
         for each in self.world.subscriptions:
             if each.client == n and each.confirmed < self.world.publish_from:
@@ -135,18 +134,18 @@ class Story:
         self.say(client.id, t + 0.001, "connected", broker=broker, resumed=False)
         self.traffic.open(client.broker, client.id)
 
-    def _both(self, client: str, broker: str, t: float, kind: str, fields: str) -> None:
-        """The broker took it, then the client knew."""
-        if broker in self.logs:
-            self.logs[broker].add_text(t - 0.001, kind, fields)
-        if client in self.logs:
-            ack = ',"ack_s":0.0015' if not kind.startswith("un") else ""
-            self.logs[client].add_text(t, kind, fields + ack)
+    def _asks(self, client: Client, kind: str, t: float, fields: str, *, again: bool = False) -> None:
+        """The broker takes it, then the client knows; what it issues again, the client does not log."""
+        broker = self.logs.get(self.world.brokers[client.broker].id)
+        if broker is not None:
+            broker.add_text(t - TAKEN_S, kind, fields)
+        if client.id in self.logs and not again:
+            self.logs[client.id].add_text(t, kind, f'{fields},"ack_s":0.0015')
 
-    def _subscribes(self, each: Subscription, t: float) -> None:
+    def _subscribes(self, each: Subscription, t: float, *, again: bool = False) -> None:
         client = self.world.clients[each.client]
         told = f'"id":"{each.id}","client":"{client.id}",{each.filter.fields}'
-        self._both(client.id, self.world.brokers[client.broker].id, t, "subscribe", told)
+        self._asks(client, "subscribe", t, told, again=again)
         publishing = {self.world.clients[n].broker for n in self.world.publishers}
         self.traffic.spread(each.client, publishing)
         for broker in {b for target in publishing for b in self.world.path(client.broker, target)}:
@@ -158,9 +157,9 @@ class Story:
         found: list[Happening] = []
         for each in self.world.subscriptions:
             if each.confirmed > self.world.publish_from:
-                found.append((each.confirmed - 0.001, partial(self._subscribes, each, each.confirmed)))
+                found.append((each.taken, partial(self._subscribes, each, each.confirmed)))
             if each.withdrawn is not None:
-                found.append((each.withdrawn - 0.001, partial(self._withdraws, each)))
+                found.append((each.withdrawn, partial(self._withdraws, each)))
         found += [
             (client.ended, partial(self._client_ends, n, client.ended))
             for n, client in enumerate(self.world.clients)
@@ -187,8 +186,10 @@ class Story:
     def _withdraws(self, each: Subscription) -> None:
         assert each.withdrawn is not None
         client = self.world.clients[each.client]
-        told = f'"id":"{each.id}","client":"{client.id}"'
-        self._both(client.id, self.world.brokers[client.broker].id, each.withdrawn, "unsubscribe", told)
+        told = {"id": each.id, "client": client.id}
+        self.say(client.id, each.withdrawn, "unsubscribe", **told)
+        broker = self.world.brokers[client.broker].id
+        self.say(broker, each.withdrawn + TAKEN_S, "unsubscribe", **told)
 
     def _client_ends(self, n: int, t: float) -> None:
         client = self.world.clients[n]
@@ -202,8 +203,8 @@ class Story:
             self.say(client.id, t, "disconnected", reason="closed")
             self.journals.exited(client.host, t, client.id)
             reason = "closed"
-        self.say(broker, t + 0.001, "client_down", client=client.id, reason=reason, ended=True)
         self.traffic.end(client.broker, client.id, t + 0.001)
+        self.say(broker, t + 0.001, "client_down", client=client.id, reason=reason, ended=True)
 
     def _cut(self, fault: Fault) -> None:
         a, b = fault.brokers
@@ -249,7 +250,7 @@ class Story:
             self._connects(number, t)
             for each in self.world.subscriptions:
                 if each.client == number and each.confirmed < t and (each.withdrawn or float("inf")) > t:
-                    self._subscribes(each, t + 0.004)
+                    self._subscribes(each, t + 0.004, again=True)
 
     def _there(self, broker: int, t: float) -> list[Client]:
         return [
@@ -267,8 +268,8 @@ class Story:
             if not client.publishes and client.ended == float("inf"):
                 self._client_ends(n, t - 0.3)
         for n, broker in enumerate(self.world.brokers):
+            self.traffic.stop(n, t)
             self.say(broker.id, t, "stop", reason="SIGTERM")
-            self.traffic.stop(n, t + 0.0001)
             for other in broker.neighbours:
                 peer = self.world.brokers[other].id
                 self.say(broker.id, t + 0.0002, "link_down", peer=peer, reason="SIGTERM", ended=True)

@@ -20,6 +20,8 @@ SUBSCRIBERS_S: Final = 1.0  # from T0
 SPREAD_S: Final = 0.5  # within which the clients of a kind start
 BROKER_PORT: Final = 10_000
 UNWRITTEN_S: Final = 0.25  # what a killed process has not written yet
+TAKEN_S: Final = 0.001  # from a client to its broker, or back
+SLOT_MIN_S: Final = 0.5  # for a change, also when nothing is published any more
 EXIT_S: Final = 0.02  # from a client's last line to its end
 
 
@@ -70,7 +72,7 @@ class Subscription:
     filter: Filter
     taken: float  # when its broker took it
     confirmed: float  # when the client knew
-    withdrawn: float | None = None  # likewise, by the client
+    withdrawn: float | None = None  # when the client asked for that; its broker took it a moment later
     lag_s: float = 0.0  # from `confirmed` until publications follow it; negative: some came before
     linger_s: float = 0.0  # from `withdrawn` until they do so no longer
 
@@ -110,6 +112,7 @@ class World:
         ]
         self.publications = self._estimate()
         self.publish_until = self.publish_from + self.publications / options.rate_per_s
+        self.changed_until = self.publish_from
         self._change()
 
     # The beginning
@@ -165,7 +168,7 @@ class World:
 
     def _subscribe(self, client: int, wanted: Filter, at: float) -> None:
         id_ = self.clients[client].next_id()
-        self.subscriptions.append(Subscription(id_, client, wanted, at - 0.001, at))
+        self.subscriptions.append(Subscription(id_, client, wanted, at - TAKEN_S, at))
 
     def _estimate(self) -> int:
         """How many publications there are; when lines are asked for, about how many it takes."""
@@ -199,7 +202,8 @@ class World:
         lasting = [n for n in self.subscribers if n not in spared]
         random.shuffle(lasting)
         settled = [each for each in self.subscriptions if each.confirmed != math.inf]
-        span_s = self.publish_until - self.publish_from
+        span_s = max(self.publish_until - self.publish_from, SLOT_MIN_S * len(kinds))
+        self.changed_until = self.publish_from + span_s
         slot_s = 0.8 * span_s / len(kinds)
         for n, kind in enumerate(kinds):
             at = round(self.publish_from + 0.1 * span_s + slot_s * (n + 0.2), 3)
@@ -220,7 +224,7 @@ class World:
                 self._end_or_pause(kind, lasting.pop(), at, fault_s)
 
     def _start(self, subscription: Subscription, at: float) -> None:
-        subscription.taken, subscription.confirmed = at - 0.001, at
+        subscription.taken, subscription.confirmed = at - TAKEN_S, at
         subscription.lag_s = self.random.uniform(-0.2, 0.4) * self.options.settle_s
 
     def _withdraw(self, settled: list[Subscription], lasting: list[int], at: float) -> list[int]:
@@ -268,7 +272,7 @@ class World:
         if subscription.withdrawn is not None and logged:
             until = subscription.withdrawn
         elif subscription.withdrawn is not None and broker_logged:
-            until = subscription.withdrawn - 0.001
+            until = subscription.withdrawn + TAKEN_S
         ended = client.ended if logged and not client.killed else client.ended + EXIT_S
         return min(until, ended)
 

@@ -21,7 +21,7 @@ brokers'. It was made at `time`, corrected by the clock of its host: where plan.
 the first broker's line, else the first that the client says it is `connected` to.
 
 Subscriptions. One for each client and id of a `subscribe` line, however often it is issued. It holds from
-the first of the client's own lines (those whose `proc` it is), else of the brokers', until the earliest of: its
+the first of its client's own lines, else of the brokers', until the earliest of: its
 first `unsubscribe` line (again the client's own first), the client's last `disconnected` line with the
 reason `closed`, the first `exited` event of its process in the controller's journal, each only when not
 before its beginning; and the last line of any log. It is not judged when a predicate has an operator that

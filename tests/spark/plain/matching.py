@@ -28,12 +28,15 @@ PRESENT = {
     "@DATE": (3,),
     "@BOOLEAN": (4,),
 }
+OPERAND_TYPES = {"texts": (str,), "numbers": (int, float), "dates": (int, float), "flags": (bool,)}
 OPERANDS = {"texts": (0,), "numbers": (1, 2), "dates": (3,), "flags": (4,)}
 
 
 def content_of(line: dict[str, Any]) -> Content:
     texts, *others = (line.get(lane, NOTHING) for lane in LANES)
-    return ({**texts, "class": line["class"]} if "class" in line else texts, *others)
+    if "class" in line and not any("class" in other for other in others):  # else it is no text
+        texts = {**texts, "class": line["class"]}
+    return (texts, *others)
 
 
 class CannotJudge(Exception):
@@ -50,12 +53,23 @@ def test_of(part: Any) -> Test:
         if lanes is None:
             raise CannotJudge(f"isPresent {part.get('type')}")
         return lambda content: any(attribute in content[lane] for lane in lanes)
-    named = next((name for name in OPERANDS if isinstance(part.get(name), list) and part[name]), None)
     if op != "in" and op not in COMPARISONS:
         raise CannotJudge(f"operator {op}")
-    if named is None or None in part[named]:
-        raise CannotJudge(f"{op} without an operand")
+    named = next((name for name in OPERANDS if isinstance(part.get(name), list) and part[name]), None)
+    if named is None or not all(type(each) in OPERAND_TYPES[named] for each in part[named]):
+        raise CannotJudge(f"{op} without an operand that can be read")
+    if op.startswith("str-") and named != "texts":
+        raise CannotJudge(f"{op} with {named}")
     return comparison(attribute, op, OPERANDS[named], part[named])
+
+
+def class_of(parts: list[Any]) -> str | None:
+    """The class that a filter asks for, when it asks for one."""
+    for part in parts:
+        if isinstance(part, dict) and (part.get("attribute"), part.get("op")) == ("class", "eq"):
+            texts = part.get("texts")
+            return texts[0] if isinstance(texts, list) and texts and isinstance(texts[0], str) else None
+    return None
 
 
 def comparison(attribute: str, op: str, lanes: tuple[int, ...], operands: list[Any]) -> Test:

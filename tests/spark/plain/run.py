@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.spark.plain.matching import CannotJudge, Content, Test, content_of, test_of
+from tests.spark.plain.matching import CannotJudge, Content, Test, class_of, content_of, test_of
 from tests.spark.plain.reading import Clock, is_good, json_lines
 from tests.spark.plain.rows import Delivery, Publication, Subscription
 
@@ -17,21 +17,18 @@ from tests.spark.plain.rows import Delivery, Publication, Subscription
 class Made:
     """A publication, as its lines tell."""
 
-    __slots__ = ("ack_s", "broker", "content", "error_s", "host", "publisher", "t", "time")
+    __slots__ = ("ack_s", "broker", "class_", "content", "error_s", "host", "publisher", "t", "time")
 
-    def __init__(self, publisher: str, time: float, content: Content) -> None:
-        self.publisher = publisher
-        self.time = time
-        self.content = content
+    def __init__(self, line: dict[str, Any]) -> None:
+        self.publisher: str = line["client"]
+        self.time: float = line["time"]
+        self.class_: str | None = line.get("class")
+        self.content: Content = content_of(line)
         self.host = ""
         self.broker: str | None = None
         self.ack_s: float | None = None
         self.t = 0.0
         self.error_s = 0.0
-
-    @property
-    def class_(self) -> str | None:
-        return self.content[0].get("class")
 
 
 class Asked:
@@ -46,16 +43,13 @@ class Asked:
         self.own = False
         self.from_ = math.inf
         self.until = math.inf
-        self.class_: str | None = None
+        self.class_: str | None = class_of(line["filter"])
         self.tests: list[Test] = []
         self.why: str | None = None
         try:
             self.tests = [test_of(part) for part in line["filter"]]
         except CannotJudge as problem:
             self.why = str(problem)
-        for part in line["filter"]:
-            if isinstance(part, dict) and part.get("attribute") == "class" and part.get("op") == "eq":
-                self.class_ = next(iter(part.get("texts", ())), None)
 
     def matches(self, content: Content) -> bool:
         if self.why is not None:
@@ -151,7 +145,7 @@ class Run:
     def _publish(self, line: dict[str, Any]) -> None:
         made = self.made.get(line["id"])
         if made is None:
-            made = self.made[line["id"]] = Made(line["client"], line["time"], content_of(line))
+            made = self.made[line["id"]] = Made(line)
         if "ack_s" in line:
             made.ack_s = line["ack_s"]
             made.host = line["host"]

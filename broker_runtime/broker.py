@@ -13,7 +13,10 @@ from typing import Final
 
 from broker_runtime import VERSION
 from broker_runtime.control.monitor import Monitor
+from broker_runtime.control.words import concerns_control
 from broker_runtime.intake import Intake
+from broker_runtime.language.messages import Conjunction
+from broker_runtime.language.recording import recorded_filter
 from broker_runtime.link.endpoint import Endpoint, Identity, Target
 from broker_runtime.link.pressure import Pressure
 from broker_runtime.link.session import CONTROL_LANE, DATA_LANE, LinkSettings, Role, Session
@@ -47,6 +50,8 @@ from broker_runtime.wire.records import (
 
 STATISTICS_WINDOW_S: Final = 5.0
 
+FilterMessage = Advertise | Unadvertise | Subscribe | Unsubscribe
+
 
 def _zero() -> float:
     return 0.0
@@ -58,10 +63,11 @@ def _no_memory() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Instruments:
-    """What a broker may read of its process: a stopwatch in seconds, and memory in bytes."""
+    """What a broker may read of its process: a stopwatch in seconds, memory in bytes, CPU time in seconds."""
 
     stopwatch: Callable[[], float] = _zero
     memory: Callable[[], int] = _no_memory
+    cpu: Callable[[], float] = _zero
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +164,7 @@ class Broker:
                 self.endpoint.say_goodbye(session, "disconnected", now)
 
     def stop(self, reason: str, now: float) -> None:
+        self._log_load()
         self._log("stop", reason=reason)
         self.endpoint.leave(reason, now)
         self.endpoint.effects.append(Exit(reason))
@@ -178,7 +185,9 @@ class Broker:
         self.endpoint.tick(now)
         if now >= self._statistics_at:
             self._statistics_at = now + STATISTICS_WINDOW_S
-            self._log_counts()
+            for session in self.endpoint.sessions.values():
+                self._log_counts(session)
+            self._log_load()
             self._watch_memory()
         self.endpoint.soon(self._statistics_at)
         if self.monitor is not None:
@@ -230,6 +239,7 @@ class Broker:
         self._log(f"{kind}_down", **{key: session.peer}, reason=reason, ended=False)
 
     def session_ended(self, session: Session, reason: str, now: float) -> None:
+        self._log_counts(session)
         kind, key = _link_words(session)
         self._log(f"{kind}_down", **{key: session.peer}, reason=reason, ended=True)
         self.pressure.forget(session)
@@ -275,7 +285,7 @@ class Broker:
         peer = session.peer
         if isinstance(message, LinkState | Confirm) and session.role is Role.CLIENT:
             raise WireError("BAD_RECORD", f"a client does not send {type(message).__name__}")
-        if isinstance(message, Advertise | Unadvertise | Subscribe | Unsubscribe):
+        if isinstance(message, FilterMessage):
             self._take_filter(session, message)
         elif isinstance(message, Confirm):
             self.forward(self.router.confirm(message.id, peer))
@@ -287,20 +297,22 @@ class Broker:
         elif isinstance(message, Refuse):
             self._log("refused", peer=peer, id=message.id, code=message.code, message=message.message)
 
-    def _take_filter(
-        self, session: Session, message: Advertise | Unadvertise | Subscribe | Unsubscribe
-    ) -> None:
+    def _take_filter(self, session: Session, message: FilterMessage) -> None:
         peer = session.peer
         if session.role is Role.CLIENT and not message.id.startswith(f"{session.source}:"):
             text = f"ids of {peer} begin with {session.source}:"
             self.intake.refuse(session, message.id, "BAD_ID", text)
             return
+        wanted = self._filter_of(message, peer)  # before a withdrawal takes it away
         try:
             self.forward(self.inject(message, peer))
         except Duplicate:
             self.intake.refuse(session, message.id, "DUPLICATE_ID", f"{message.id} is in use")
+            return
+        if session.role is Role.CLIENT and wanted is not None and not concerns_control(wanted):
+            self._log_filter(message, peer, wanted)
 
-    def inject(self, message: Advertise | Unadvertise | Subscribe | Unsubscribe, hop: str) -> list[Forward]:
+    def inject(self, message: FilterMessage, hop: str) -> list[Forward]:
         """What follows from a message that came from the hop."""
         router = self.router
         if isinstance(message, Advertise):
@@ -340,19 +352,53 @@ class Broker:
     def _log(self, kind: str, **fields: object) -> None:
         self.endpoint.effects.append(Log(kind, fields))
 
-    def _log_counts(self) -> None:
-        for session in self.endpoint.sessions.values():
-            self._log(
-                "counts",
-                peer=session.peer,
-                role=session.role.value,
-                records_in=session.records_in,
-                records_out=session.records_out,
-                bytes_in=session.bytes_in,
-                bytes_out=session.bytes_out,
-                queue_length=len(session.data.unsent),
-                dropped=session.dropped,
-            )
+    def _log_counts(self, session: Session) -> None:
+        self._log(
+            "counts",
+            peer=session.peer,
+            role=session.role.value,
+            records_in=session.records_in,
+            records_out=session.records_out,
+            bytes_in=session.bytes_in,
+            bytes_out=session.bytes_out,
+            queue_length=len(session.data.unsent),
+            dropped=session.dropped,
+        )
+
+    def _log_load(self) -> None:
+        intake = self.intake
+        self._log(
+            "load",
+            publications=intake.publications,
+            unwanted=intake.unwanted,
+            subscriptions=len(self.router.subscriptions),
+            advertisements=len(self.router.advertisements),
+            queue_length=sum(len(session.data.unsent) for session in self.endpoint.sessions.values()),
+            matchings=intake.matchings,
+            memory_bytes=self.instruments.memory(),
+            queueing_s=round(self.endpoint.queueing_s, 6),
+            matching_s=round(intake.matching_s, 9),
+            cpu_s=round(self.instruments.cpu(), 6),
+        )
+
+    def _filter_of(self, message: FilterMessage, hop: str) -> Conjunction | None:
+        """What a message of the hop asks for or promises, or withdraws; None when there is no such thing."""
+        if isinstance(message, Advertise):
+            return message.advertisement
+        if isinstance(message, Subscribe):
+            return message.subscription
+        table = self.router.advertisements if isinstance(message, Unadvertise) else self.router.subscriptions
+        return table.get((hop, message.id))
+
+    def _log_filter(self, message: FilterMessage, client: str, wanted: Conjunction) -> None:
+        if isinstance(message, Subscribe):
+            self._log("subscribe", id=message.id, client=client, **recorded_filter(wanted))
+        elif isinstance(message, Advertise):
+            self._log("advertise", id=message.id, client=client, **recorded_filter(wanted))
+        elif isinstance(message, Unsubscribe):
+            self._log("unsubscribe", id=message.id, client=client)
+        else:
+            self._log("unadvertise", id=message.id, client=client)
 
 
 def _link_words(session: Session) -> tuple[str, str]:

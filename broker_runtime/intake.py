@@ -15,6 +15,7 @@ import msgspec
 
 from broker_runtime.control.words import CONTROL_CLASSES
 from broker_runtime.language.messages import CLASS
+from broker_runtime.language.recording import recorded_content
 from broker_runtime.language.values import Value
 from broker_runtime.link.endpoint import Endpoint
 from broker_runtime.link.pressure import Pressure
@@ -275,6 +276,8 @@ class Intake:
         if session.role is Role.CLIENT and not self._permitted(session, head):
             return
         hops_to = self._router.destinations(head.content, session.peer)
+        if not hops_to:
+            self.unwanted += 1
         touched = self.queue(head, payload, hops_to, forwarded(body, flags, hops), lane, now)
         self._pressure.fed(session, touched)
         if flags & Flag.TRACE:
@@ -332,9 +335,12 @@ class Intake:
         self._endpoint.effects.append(Log(kind, fields))
 
     def _log_routed(self, session: Session, head: AnyHead, hops: int, hops_to: list[str]) -> None:
+        if head.content[CLASS] in CONTROL_CLASSES:  # steering an experiment is no part of it
+            return
         id_ = f"{head.source}:{head.number}"
         if session.role is Role.CLIENT:
-            self._log("publish", id=id_, client=session.peer, time=head.time)
+            content = recorded_content(head.content)
+            self._log("publish", id=id_, client=session.peer, time=head.time, **content)
         for hop in hops_to:
             destination = self._endpoint.sessions.get(hop)
             if destination is not None and destination.role is Role.CLIENT:

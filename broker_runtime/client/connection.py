@@ -183,18 +183,17 @@ class Client(Steering):
             advertisement = parse_advertisement(advertisement, now=datetime.now(UTC))
         self._check_usable()
         id_ = self._core.advertise(advertisement)
+        self._record.asked(id_, advertisement)
         try:
             await self._answer(id_)
         except asyncio.CancelledError:  # nobody will hold it
-            self._core.unadvertise(id_)
-            self._plan_push()
+            self._withdraw_advertisement(id_)
             raise
         return AdvertisementHandle(self, id_, advertisement)
 
     async def unadvertise(self, id_: str) -> None:
         self._check_usable()
-        self._core.unadvertise(id_)
-        self._plan_push()
+        self._withdraw_advertisement(id_)
         await self._answers.acknowledgement(id_, of_withdrawal=True)
 
     async def subscribe(
@@ -206,6 +205,7 @@ class Client(Steering):
         self._check_usable()
         handle = SubscriptionHandle(self, subscription, handler)
         handle.id = self._core.subscribe(subscription)
+        self._record.asked(handle.id, subscription)
         self.inbox.add(handle)
         try:
             await self._answer(handle.id)
@@ -213,9 +213,7 @@ class Client(Steering):
             self.inbox.forget(handle, error)
             raise
         except asyncio.CancelledError:  # nobody will hold it
-            self._core.unsubscribe(handle.id)
-            self.inbox.forget(handle)
-            self._plan_push()
+            self._withdraw_subscription(handle)
             raise
         return handle
 
@@ -230,9 +228,7 @@ class Client(Steering):
     async def unsubscribe(self, handle: SubscriptionHandle) -> None:
         """Completes when every broker that held the subscription has let go of it."""
         self._check_usable()
-        self._core.unsubscribe(handle.id)
-        self.inbox.forget(handle)
-        self._plan_push()
+        self._withdraw_subscription(handle)
         await self._answers.confirmation(handle.id)
 
     async def publish(self, publication: Publication, payload: bytes = b"", trace: bool = False) -> str:
@@ -373,8 +369,19 @@ class Client(Steering):
     def _issue(self, content: Mapping[str, object], payload: bytes, trace: bool) -> str:
         at = now()
         id_ = self._core.publish(content, at, payload, trace)
-        self._record.published(id_, at)
+        self._record.published(id_, at, content)
         return id_
+
+    def _withdraw_advertisement(self, id_: str) -> None:
+        self._core.unadvertise(id_)
+        self._record.unadvertised(id_)
+        self._plan_push()
+
+    def _withdraw_subscription(self, handle: SubscriptionHandle) -> None:
+        self._core.unsubscribe(handle.id)
+        self._record.unsubscribed(handle.id)
+        self.inbox.forget(handle)
+        self._plan_push()
 
     async def _answer(self, id_: str) -> None:
         self._plan_push()

@@ -68,7 +68,7 @@ class BrokerServer:
             incarnation=source.randbytes(4).hex(),
             boot=time.time_ns() // 1_000_000,
         )
-        instruments = Instruments(stopwatch=time.perf_counter, memory=memory_bytes)
+        instruments = Instruments(time.perf_counter, memory_bytes, time.process_time)
         self.broker = Broker(settings, source, now(), instruments)
         _spare_the_collector()
         shell.start(self.broker)

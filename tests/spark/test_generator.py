@@ -7,16 +7,19 @@ import json
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from broker_runtime.language import parse_subscription, print_subscription
+from broker_runtime.language.recording import recorded_content, recorded_filter
 from panda.deploy.view import RunView
 from panda.experiment.folder import RunFolder
 from panda.experiment.summary import summary_of
 from panda.topology.reading import open_topology
 from tests.spark.generator import REASONS, Options, Truth, everything, generate, large, read_truth
+from tests.spark.generator.content import SERIAL, contents_of, filter_of
 from tests.spark.plain.reading import LINE_MAX_BYTES, is_good
 
 PAGE = (Path(__file__).parents[2] / "docs" / "log-format.md").read_text(encoding="utf-8")
@@ -103,18 +106,20 @@ def test_every_good_line_is_as_the_log_format_says(made: Truth) -> None:
     assert sum(map(len, good_lines(made).values())) == made.log_lines
 
 
-def test_filters_are_written_as_the_language_prints_them(made: Truth) -> None:
-    for lines in good_lines(made).values():
-        for line in lines:
-            if line["kind"] == "subscribe" and all(part["op"] != "near" for part in line["filter"]):
-                read = parse_subscription(line["text"])
-                assert print_subscription(read) == line["text"]
-                assert [each.attribute for each in read.predicates] == [
-                    part["attribute"] for part in line["filter"]
-                ]
+def test_contents_and_filters_are_recorded_as_the_runtime_does() -> None:
+    random = Random(5)
+    for number in range(300):
+        options = Options(attributes=number % 9)
+        wanted = filter_of(options, random)
+        assert json.loads(f"{{{wanted.fields}}}") == recorded_filter(wanted.subscription)
+        assert print_subscription(parse_subscription(wanted.text)) == wanted.text
+    for content in contents_of(Options(contents=300, attributes=8), random):
+        said = json.loads(f"{{{content.before_serial}7{content.after_serial}}}")
+        assert said == json.loads(json.dumps(recorded_content({**content.values, SERIAL: 7})))
 
 
-def test_panda_reads_the_folder_like_one_of_its_own(made: Truth) -> None:
+def test_panda_reads_the_folder_like_one_of_its_own(tmp_path: Path) -> None:
+    made = generate(everything(bad_lines=()), tmp_path)
     folder = RunFolder(Path(made.folder))
     plan = folder.read_plan()
     assert plan.run == made.run == folder.id
@@ -126,7 +131,7 @@ def test_panda_reads_the_folder_like_one_of_its_own(made: Truth) -> None:
     view = RunView(plan)
     for entry in folder.journal():
         if entry["kind"] == "agent":
-            view.happened(entry["host"], entry["event"])
+            view.take(entry["host"], entry["event"])
     summary = summary_of(folder, view)
     assert not summary.failed
     assert sum(summary.published.values()) == made.publications
@@ -223,6 +228,21 @@ def test_a_fault_is_in_the_journal_at_the_time_of_the_truth(made: Truth) -> None
         if each.fault == "cut":
             assert any(ends == (each.a, each.b) and abs(at_s - each.from_s) < 0.1 for ends, at_s in found)
     assert Counter(each.fault for each in made.faults) == {"cut": 2, "pause": 2, "kill": 1}
+
+
+def test_a_killed_broker_says_nothing_until_it_is_started_again(made: Truth) -> None:
+    (fault,) = [each for each in made.faults if each.fault == "kill"]
+    (lines,) = [lines for name, lines in good_lines(made).items() if f"/{fault.a}/" in name]
+    first, second = [n for n, line in enumerate(lines) if line["kind"] == "start"]
+    skew_s = everything().skew_s
+    assert first == 0
+    assert lines[second - 1]["t"] - made.t0 <= fault.from_s + skew_s
+    assert lines[second]["t"] - made.t0 >= fault.until_s - skew_s
+    before, again = (
+        {line["id"] for line in part if line["kind"] == "subscribe"}
+        for part in (lines[:second], lines[second:])
+    )
+    assert before & again, "clients issue their subscriptions again"
 
 
 def test_the_same_options_make_the_same_files(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from broker_runtime.language import (
     Subscription,
     Type,
     Value,
+    Variable,
     predicate,
     print_subscription,
 )
@@ -155,9 +156,8 @@ def _recorded_predicate(each: Predicate) -> dict[str, Any]:
     fields: dict[str, Any] = {"attribute": each.attribute, "op": each.op.value}
     if isinstance(each.operand, Type):
         return {**fields, "type": each.operand.value}
-    operands = [
-        _recorded(each) for each in (each.operand if isinstance(each.operand, tuple) else (each.operand,))
-    ]  # type: ignore[arg-type]
+    values = each.operand if isinstance(each.operand, tuple) else (each.operand,)
+    operands = [_recorded(value) for value in values if not isinstance(value, Variable)]
     list_ = {"integers": "numbers", "floats": "numbers"}.get(operands[0][0], operands[0][0])
     return {**fields, list_: [plain for _, plain in operands]}
 

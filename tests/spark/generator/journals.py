@@ -121,7 +121,9 @@ class Journals:
             (t0 - 0.25, "phase", "phase 2: running by the agents' clocks"),
             (end - 0.55, "stop", "stopping: the work is done"),
         ]
-        entries = [(t, {"kind": "told", "about": about, "text": text, "host": ""}) for t, about, text in said]
+        entries: list[tuple[float, dict[str, Any]]] = [
+            (t, {"kind": "told", "about": about, "text": text, "host": ""}) for t, about, text in said
+        ]
         entries.append((began, {"kind": "begun", "ending": "work", "who": HOLDER}))
         entries.append((t0 - 0.31, {"kind": "go", "t0": t0, "theirs": theirs}))
         entries.append((end + 0.2, {"kind": "finish", "result": "stopped", "why": "the work is done"}))

@@ -12,7 +12,7 @@ from typing import Any
 LINE_MAX_BYTES = 1 << 20
 LANES = ("texts", "integers", "floats", "dates", "flags")
 NUMBER, TEXT, WHOLE, TABLE, LIST = (int, float), (str,), (int,), (dict,), (list,)
-COMMON = {"t": NUMBER, "host": TEXT, "run": TEXT, "proc": TEXT, "kind": TEXT}
+COMMON: dict[str, tuple[type, ...]] = {"t": NUMBER, "host": TEXT, "run": TEXT, "proc": TEXT, "kind": TEXT}
 REQUIRED: dict[str, dict[str, tuple[type, ...]]] = {
     "publish": {"id": TEXT, "client": TEXT, "time": NUMBER},
     "deliver": {"id": TEXT, "client": TEXT, "hops": WHOLE},

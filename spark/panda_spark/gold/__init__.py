@@ -1,0 +1,1 @@
+"""What happened, as tables: each function takes tables and gives one; none of them reads or writes a file."""

@@ -1,0 +1,83 @@
+"""Decides how a Spark session is opened: on this machine, on a cluster, or at a Connect server."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+LOCAL: Final = "local[*]"
+PARTITION_BYTES: Final = 64 << 20  # of input, for a task of a shuffle
+PARTITIONS_MIN, PARTITIONS_MAX = 2, 400
+
+# Of every session, wherever it runs; all of them can be set while it lives.
+SETTINGS: Final = {
+    "spark.sql.session.timeZone": "UTC",
+    # What a log says is not to be trusted: a number out of bounds becomes null, not the end of the analysis.
+    "spark.sql.ansi.enabled": "false",
+    # Deriving filters from filters takes longer than all of a small run, and finds nothing in ours.
+    "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.adaptive.skewJoin.enabled": "true",
+    # What one subscription gets from one publisher stays together: sorted, compared and counted where it lies.
+    "spark.sql.requireAllClusterKeysForCoPartition": "false",
+    "spark.sql.autoBroadcastJoinThreshold": str(32 << 20),
+    # One parse of a line for all of its fields, instead of one for each.
+    "spark.sql.optimizer.enableJsonExpressionOptimization": "false",
+    # Files of many kinds are written side by side instead of sorting everything by kind first.
+    "spark.sql.maxConcurrentOutputFileWriters": "100",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+}
+STATIC: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.catalogImplementation": "in-memory",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where Spark runs; a remote one may also come by SPARK_REMOTE, where no list of processes shows it."""
+
+    master: str = ""
+    remote: str = ""
+    memory: str = ""
+    py_files: str = ""
+
+
+def open_session(place: Place) -> SparkSession:
+    remote = place.remote or ("" if place.master else os.environ.get("SPARK_REMOTE", ""))
+    builder = SparkSession.builder.appName("panda")
+    if remote:
+        session = builder.remote(remote).getOrCreate()
+    else:
+        os.environ.pop("SPARK_REMOTE", None)
+        master = place.master or LOCAL
+        settings = {**STATIC, "spark.driver.memory": place.memory or default_memory()}
+        if master.startswith("local"):
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            settings["spark.driver.host"] = "127.0.0.1"
+        if place.py_files:
+            settings["spark.submit.pyFiles"] = place.py_files
+        for name, value in settings.items():
+            builder = builder.config(name, value)
+        session = builder.master(master).getOrCreate()
+    for name, value in SETTINGS.items():
+        session.conf.set(name, value)
+    return session
+
+
+def fit(session: SparkSession, input_bytes: int) -> None:
+    """As many tasks as the input is worth: a small run should not pay for hundreds of empty ones."""
+    wanted = max(PARTITIONS_MIN, min(PARTITIONS_MAX, input_bytes // PARTITION_BYTES))
+    session.conf.set("spark.sql.shuffle.partitions", str(wanted))
+
+
+def default_memory() -> str:
+    """A third of the machine's, between 1 and 8 GiB."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return f"{max(1024, min(8192, total // 3 >> 20))}m"

@@ -162,10 +162,10 @@ def test_percentiles_are_those_of_numpy() -> None:
 
 def test_a_clock_is_interpolated_between_measurements_and_held_outside() -> None:
     clock = Clock([(20.0, 3.0, 0.2), (10.0, 1.0, 0.1)])
-    assert clock.at(15.0) == pytest.approx((2.0, 0.15))
+    assert clock.at(15.0) == pytest.approx((2.0, 0.2))
     assert clock.at(5.0) == (1.0, 0.1)
     assert clock.at(30.0) == (3.0, 0.2)
-    assert Clock([]).at(5.0) == (0.0, 0.0)
+    assert Clock([]).at(5.0) == (0.0, None)
 
 
 def test_the_program_writes_a_line_for_every_row(tmp_path: Path) -> None:

@@ -284,7 +284,7 @@ class Publishing:
                     latency_s,
                     recipient.hops,
                     in_order,
-                    late if latency_s is not None else None,
+                    late,
                 )
             )
 

@@ -22,8 +22,8 @@ class Pair:
     times: int
     latency_s: float | None = None  # the true one, of the first arrival; None when it cannot be known
     hops: int | None = None
-    in_order: bool | None = None
-    late: bool | None = None
+    in_order: bool = True
+    late: bool = False
 
 
 @dataclass(slots=True)

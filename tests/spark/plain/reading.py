@@ -72,19 +72,19 @@ class Clock:
         self.offsets = [each[1] for each in measured]
         self.errors = [each[2] for each in measured]
 
-    def at(self, t: float) -> tuple[float, float]:
-        """Offset and error at a time of its own."""
+    def at(self, t: float) -> tuple[float, float | None]:
+        """Offset and error at a time of its own; no bound of the error when it was never measured."""
         times = self.times
         right = bisect_right(times, t)
         if right == 0:
-            return (self.offsets[0], self.errors[0]) if times else (0.0, 0.0)
+            return (self.offsets[0], self.errors[0]) if times else (0.0, None)
         if right == len(times):
             return self.offsets[-1], self.errors[-1]
         left = right - 1
         share = (t - times[left]) / (times[right] - times[left])
         return (
             self.offsets[left] + share * (self.offsets[right] - self.offsets[left]),
-            self.errors[left] + share * (self.errors[right] - self.errors[left]),
+            max(self.errors[left], self.errors[right]),
         )
 
     def corrected(self, t: float) -> float:

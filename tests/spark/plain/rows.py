@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-BUCKET_S = 1.0
+SHARES = (0.5, 0.9, 0.95, 0.99)
 
 
 class Publication(NamedTuple):
@@ -21,7 +21,7 @@ class Publication(NamedTuple):
     host: str
     t: float
     published_s: float
-    error_s: float
+    error_s: float | None
     ack_s: float | None
 
 
@@ -53,8 +53,8 @@ class Delivery(NamedTuple):
     error_s: float | None
     hops: int | None
     times: int
-    late: bool | None
-    in_order: bool | None
+    late: bool
+    in_order: bool
     verdict: str
 
 
@@ -69,7 +69,7 @@ class Verdict(NamedTuple):
 class Latency(NamedTuple):
     run: str
     by: str
-    key: str | None
+    key: str
     bucket_s: float | None
     count: int
     mean_s: float
@@ -79,7 +79,7 @@ class Latency(NamedTuple):
     p95_s: float
     p99_s: float
     max_s: float
-    error_s: float
+    error_s: float | None
 
 
 class Tables(NamedTuple):
@@ -102,30 +102,28 @@ def percentile(ordered: list[float], share: float) -> float:
     return ordered[low] + (at - low) * (ordered[high] - ordered[low])
 
 
-def latency_of(deliveries: Iterable[Delivery]) -> list[Latency]:
-    groups: dict[tuple[str, str, str | None, float | None], list[float]] = defaultdict(list)
-    errors: dict[tuple[str, str, str | None, float | None], float] = defaultdict(float)
+def latency_of(deliveries: Iterable[Delivery], bucket_s: float) -> list[Latency]:
+    groups: dict[tuple[str, str, str, float | None], list[float]] = defaultdict(list)
+    errors: dict[tuple[str, str, str, float | None], float] = {}
     for row in deliveries:
-        if row.latency_s is None or row.error_s is None or row.published_s is None:
+        if row.latency_s is None or row.published_s is None:
             continue
         run = row.run
-        keys = [
-            (run, "all", None, None),
+        for key in (
+            (run, "all", "", None),
+            (run, "class", row.class_ or "", None),
             (run, "subscriber", row.subscriber, None),
             (run, "publisher", row.publisher, None),
-            (run, "time", None, math.floor(row.published_s / BUCKET_S) * BUCKET_S),
-        ]
-        if row.class_ is not None:
-            keys.append((run, "class", row.class_, None))
-        if row.broker is not None:
-            keys.append((run, "broker", row.broker, None))
-        for key in keys:
+            (run, "broker", row.broker or "", None),
+            (run, "time", "", math.floor(row.published_s / bucket_s) * bucket_s),
+        ):
             groups[key].append(row.latency_s)
-            errors[key] = max(errors[key], row.error_s)
+            if row.error_s is not None:
+                errors[key] = max(errors.get(key, 0.0), row.error_s)
     found = []
     for key, values in groups.items():
         values.sort()
-        shares = [percentile(values, share) for share in (0.5, 0.9, 0.95, 0.99)]
-        mean_s = math.fsum(values) / len(values)
-        found.append(Latency(*key, len(values), mean_s, values[0], *shares, values[-1], errors[key]))
+        p50_s, p90_s, p95_s, p99_s = (percentile(values, share) for share in SHARES)
+        figures = (math.fsum(values) / len(values), values[0], p50_s, p90_s, p95_s, p99_s, values[-1])
+        found.append(Latency(*key, len(values), *figures, errors.get(key)))
     return found

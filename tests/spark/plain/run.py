@@ -28,7 +28,7 @@ class Made:
         self.broker: str | None = None
         self.ack_s: float | None = None
         self.t = 0.0
-        self.error_s = 0.0
+        self.error_s: float | None = None
 
 
 class Asked:
@@ -82,10 +82,9 @@ class Run:
         self.asked: dict[Key, Asked] = {}
         self.by_client: dict[str, list[tuple[Key, Asked]]] = defaultdict(list)
         self.delivered: list[tuple[str, str, list[str] | None, float, str, int]] = []
-        self.withdrawn: dict[Key, tuple[bool, float]] = {}  # by another than the client, when
+        self.withdrawn: dict[Key, float] = {}
         self.connected: dict[str, str] = {}  # client → its first broker
-        self.closed: dict[str, float] = {}  # client → its last `disconnected`, corrected
-        self.exits: dict[str, list[float]] = defaultdict(list)
+        self.ends: dict[str, list[float]] = defaultdict(list)  # client → when it closed or its process ended
         self.heard: set[str] = set()  # who wrote a good line
         self.first, self.last = math.inf, -math.inf
         self.t0: float | None = None
@@ -108,7 +107,7 @@ class Run:
                 self.t0 = entry["t0"]
             elif entry.get("kind") == "agent" and entry["event"]["kind"] == "exited":
                 at = self.clocks[entry["host"]].corrected(entry["event"]["t"])
-                self.exits[speaks.get(entry["event"]["process"], "")].append(at)
+                self.ends[speaks.get(entry["event"]["process"], "")].append(at)
 
     def read(self) -> None:
         for path in sorted(self.folder.glob("hosts/*/processes/*/log.jsonl*")):
@@ -135,12 +134,12 @@ class Run:
         elif kind == "subscribe":
             self._subscribe(line, t)
         elif kind == "unsubscribe":
-            key, said = (line["client"], line["id"]), (line["proc"] != line["client"], t)
-            self.withdrawn[key] = min(said, self.withdrawn.get(key, said))
+            key = (line["client"], line["id"])
+            self.withdrawn[key] = min(t, self.withdrawn.get(key, t))
         elif kind == "connected":
             self.connected.setdefault(line["proc"], line["broker"])
         elif kind == "disconnected" and line["reason"] == "closed":
-            self.closed[line["proc"]] = max(t, self.closed.get(line["proc"], t))
+            self.ends[line["proc"]].append(t)
 
     def _publish(self, line: dict[str, Any]) -> None:
         made = self.made.get(line["id"])
@@ -177,11 +176,9 @@ class Run:
             client = key[0]
             asked.host = self.host_of.get(client, asked.host)
             asked.broker = asked.broker or self.connected.get(client)
-            ends = list(self.exits.get(client, ()))
+            ends = list(self.ends.get(client, ()))
             if key in self.withdrawn:
-                ends.append(self.withdrawn[key][1])
-            if client in self.closed:
-                ends.append(self.closed[client])
+                ends.append(self.withdrawn[key])
             asked.until = min([each for each in ends if each >= asked.from_], default=self.last)
             asked.until = min(asked.until, self.last)
 
@@ -205,7 +202,7 @@ class Run:
                         yield self._row(id_, made, key, asked, arrival, fits=True)
             for key, arrival in mine.items():
                 found = self.asked.get(key)
-                fits = found is not None and found.why is not None
+                fits = found.why is not None if found is not None else key[1] is not None
                 yield self._row(id_, made, key, found, arrival, fits=fits)
         for id_, mine in arrived.items():
             for key, arrival in mine.items():
@@ -256,10 +253,12 @@ class Run:
             offset_s, arrival_error_s = self.clocks[arrival.host].at(arrival.t)
             delivered_s = arrival.t - offset_s - self.t0
             if made and made.host == arrival.host:
-                latency_s, error_s = arrival.t - made.time, 0.0
+                latency_s, error_s = round(arrival.t - made.time, 6), 0.0
             elif made:
-                latency_s, error_s = arrival.t - offset_s - made.t, arrival_error_s + made.error_s
-        late = latency_s > self.late_s if latency_s is not None else None
+                latency_s = round(arrival.t - offset_s - made.t, 6)
+                if arrival_error_s is not None and made.error_s is not None:
+                    error_s = arrival_error_s + made.error_s
+        late = latency_s is not None and latency_s > self.late_s
         return Delivery(
             self.name,
             id_,
@@ -275,7 +274,7 @@ class Run:
             arrival.hops if arrival else None,
             arrival.times if arrival else 0,
             late,
-            arrival.in_order if arrival else None,
+            arrival.in_order if arrival else True,
             self._verdict(id_, made, key, asked, arrival, fits=fits, late=late),
         )
 
@@ -288,7 +287,7 @@ class Run:
         arrival: Arrival | None,
         *,
         fits: bool,
-        late: bool | None,
+        late: bool,
     ) -> str:
         settle_s = self.settle_s
         if arrival is None:
@@ -300,9 +299,13 @@ class Run:
             return "lost" if settled else "unsettled"
         if made is None:
             return "unexpected" if id_.partition(":")[0] in self.heard else "unknown"
-        if not fits or asked is None:
+        if not fits:
             return "unexpected"
-        if asked.why is None and not asked.from_ - settle_s <= made.t <= asked.until + settle_s:
+        if (
+            asked is not None
+            and asked.why is None
+            and not asked.from_ - settle_s <= made.t <= asked.until + settle_s
+        ):
             return "unexpected"
         if arrival.times > 1:
             return "twice"

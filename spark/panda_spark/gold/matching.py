@@ -1,8 +1,8 @@
 """Decides whether a publication's content satisfies a filter, in Spark's own expressions.
 
-The rules are those of docs/message-language.md: strings, numbers, dates and booleans never meet; a value that is
-no number (null here) is present and compares with nothing. An operator that is not among ours was registered by
-a program, and what it matches cannot be told from the log.
+The rules are those of docs/message-language.md: strings, numbers, dates and booleans never meet; a value that
+is no number (null here) is present and compares with nothing. An operator that is not among ours was
+registered by a program, and what it matches cannot be told from the log.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def class_satisfies(predicates: Column, class_: Column) -> Column:
 
     def satisfied(predicate: Column) -> Column:
         present = predicate["type"].isin("*", "@STRING")
-        none = F.lit(None)
+        number, flag = F.lit(None).cast("double"), F.lit(None).cast("boolean")
         return F.when(predicate["op"] == "isPresent", present).otherwise(
-            _compares(predicate, class_, none, none, none)
+            _compares(predicate, class_, number, number, flag)
         )
 
     return F.forall(predicates, satisfied)

@@ -36,7 +36,7 @@ from broker_runtime.agent.effects import (
     Sweep,
     Sync,
 )
-from broker_runtime.agent.folder import Folder
+from broker_runtime.agent.folder import SOCKET, Folder
 from broker_runtime.agent.identity import boot_id, lives, start_ticks
 from broker_runtime.agent.journal import Journal
 from broker_runtime.agent.kin import Member
@@ -46,7 +46,6 @@ from broker_runtime.agent.recovery import Recovery
 from broker_runtime.agent.sessions import Connection, is_ours
 from broker_runtime.agent.spec import parse_spec
 
-SOCKET: Final = "agent.sock"
 LOCK: Final = "lock"
 DISK_RETRY_S: Final = 1.0
 FOLDER_WATCHED_EVERY_S: Final = 3.0

@@ -1,8 +1,8 @@
 #!/bin/sh
 # The first program of a host, in fresh namespaces: gives it a file system of its own and becomes its sshd.
-# usage: enter-host.sh FOLDER NAME SSHD     FOLDER/files is laid over /; SSHD is its path there
+# usage: enter-host.sh FOLDER NAME     FOLDER/files is laid over /
 set -eu
-folder=$1 name=$2 sshd=$3
+folder=$1 name=$2
 mount -t tmpfs -o mode=755,size=2g tmpfs "$folder/mount"
 cd "$folder/mount"
 mkdir upper work root
@@ -33,4 +33,4 @@ umount -l /.outside
 rmdir /.outside
 hostname "$name"
 ip link set lo up
-exec "$sshd" -D -e -f /etc/ssh/bed_config
+exec /usr/sbin/sshd -D -e -f /etc/ssh/bed_config

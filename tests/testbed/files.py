@@ -2,7 +2,6 @@
 
 import json
 import os
-import stat
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from pathlib import Path
 USER = "panda"
 USER_ID = 19770
 KEY_NAME = "id_ed25519"
-INIT = "/usr/local/sbin/init"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +82,6 @@ def lay_out(files: Path, name: str, host_key: Path, public: str, options: Mappin
     told = {"HostKey": "/etc/ssh/bed_host_key", "AllowUsers": USER, "PermitRootLogin": "no", **options}
     (etc / "ssh" / "bed_config").write_text(sshd_config(told))
     (etc / "nologin").unlink(missing_ok=True)
-
-
-def look_like_a_machine(files: Path) -> None:
-    """No container to who asks, with services that are started by scripts; chrony leaves the clock alone."""
-    os.mknod(files / ".dockerenv", 0o600 | stat.S_IFCHR, os.makedev(0, 0))  # to an overlay: it is not there
-    (files / INIT[1:]).parent.mkdir(parents=True)
-    (files / INIT[1:]).symlink_to("/usr/sbin/sshd")
-    (files / "etc" / "default").mkdir()
-    (files / "etc" / "default" / "chrony").write_text('DAEMON_OPTS="-x"\n')
-    (files / "etc" / "chrony").mkdir()
-    (files / "etc" / "chrony" / "chrony.conf").write_text("driftfile /var/lib/chrony/chrony.drift\n")
 
 
 def describe(folder: Path, places: Sequence[Place]) -> None:

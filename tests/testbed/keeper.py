@@ -21,17 +21,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.testbed.files import (
-    INIT,
-    KEY_NAME,
-    USER,
-    Place,
-    describe,
-    lay_out,
-    look_like_a_machine,
-    make_key,
-    sshd_config,
-)
+from tests.testbed.files import KEY_NAME, USER, Place, describe, lay_out, make_key, sshd_config
 
 BEDS_MAX = 99
 HOSTS_MAX = 200
@@ -142,8 +132,7 @@ def networked(number: int, count: int, folder: Path, options: Mapping[str, str])
             host_key = make_key(own / "host_key", name)
             told = {"ListenAddress": f"{address}:{port}", **options}
             lay_out(own / "files", name, own / "host_key", public, told)
-            look_like_a_machine(own / "files")
-            process = enter([], own, name, INIT)
+            process = enter([], own, name)
             processes.append(process)
             line = f"[{address}]:{port} {host_key}"
             places.append(Place(name, address, port, USER, ".panda", line, process.pid, enclosed=True))
@@ -155,12 +144,12 @@ def networked(number: int, count: int, folder: Path, options: Mapping[str, str])
             process.wait()
 
 
-def enter(network: list[str], own: Path, name: str, sshd: str = SSHD) -> "subprocess.Popen[bytes]":
+def enter(network: list[str], own: Path, name: str) -> "subprocess.Popen[bytes]":
     script = Path(__file__).with_name("enter-host.sh")
     fresh = ["unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child=SIGKILL"]
     with (own / "sshd.log").open("wb") as log:
         return subprocess.Popen(
-            [*END_WITH_US, *network, *fresh, str(script), str(own), name, sshd],
+            [*END_WITH_US, *network, *fresh, str(script), str(own), name],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

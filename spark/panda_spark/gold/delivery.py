@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from panda_spark.gold.matching import CONTENT, class_satisfies, known, of_attributes, of_class, satisfies
+from panda_spark.gold.matching import CONTENT, class_satisfies, of_attributes, of_class, satisfies, unjudged
 
 PAIR = ["run", "subscription", "source", "number"]
 STREAM = PAIR[:3]  # what one subscription gets from one publisher, in one order
@@ -176,7 +176,9 @@ def _told(pairs: DataFrame, subscriptions: DataFrame, processes: DataFrame, star
         F.col("delivered_t") - F.col("published_t")
     )
     error = F.when(one_clock, F.lit(0.0)).otherwise(F.col("published_error_s") + F.col("delivered_error_s"))
-    return named.withColumns({"latency_s": F.round(latency, 6), "error_s": error})
+    return named.withColumns(
+        {"latency_s": F.round(latency, 6), "error_s": F.when(latency.isNotNull(), error)}
+    )
 
 
 def _judged(told: DataFrame, late_s: float) -> DataFrame:
@@ -253,10 +255,7 @@ def subscriptions(events: DataFrame, agents: DataFrame, processes: DataFrame, st
         .join(starts, "run")
     )
     until = F.least("withdrawn_t", "gone_t", "last_t")
-    judged = known(F.col("filter"))
-    why = F.when(F.col("filter").isNull(), "its filter is not in the log").when(
-        ~judged, "it has an operator that a program registered"
-    )
+    why = unjudged(F.col("filter"))
     only_class = F.filter(of_class(F.col("filter")), lambda each: each["op"] == "eq")
     return whole.select(
         "run",
@@ -268,7 +267,7 @@ def subscriptions(events: DataFrame, agents: DataFrame, processes: DataFrame, st
         "text",
         (F.col("from_t") - F.col("t0")).alias("from_s"),
         (until - F.col("t0")).alias("until_s"),
-        judged.alias("judged"),
+        why.isNull().alias("judged"),
         why.alias("why"),
         "from_t",
         until.alias("until_t"),

@@ -178,7 +178,7 @@ class _Maker:
                 "marks": course.marks(agents, starts),
                 "links": course.links(events),
                 "traffic": brokers.traffic(events),
-                "samples": brokers.samples(events),
+                "samples": brokers.samples(brokers.loads(events)),
                 "detections": figures.detections(events, starts),
             }
         )
@@ -189,7 +189,7 @@ class _Maker:
             {
                 "subscriptions": delivery.subscriptions(events, agents, processes, starts),
                 "publications": delivery.publications(published, events, starts),
-                "load": brokers.load(events, self._read("traffic"), processes),
+                "load": brokers.load(brokers.loads(events), self._read("traffic"), processes),
                 "missing": course.missing(processes),
             }
         )
@@ -203,7 +203,7 @@ class _Maker:
         pairs.unpersist()
         published.unpersist()
         deliveries = self._read("deliveries")
-        spans = faults.intervals(agents, schedule, processes, runs)
+        spans = faults.intervals(agents, schedule, processes, runs).persist()
         self._write_all(
             {
                 "latency": figures.latency(deliveries, runs),

@@ -11,7 +11,9 @@ from pyspark.sql import SparkSession
 LOCAL: Final = "local[*]"
 PARTITION_BYTES: Final = 64 << 20  # of input, for a task of a shuffle
 PARTITIONS_MIN, PARTITIONS_MAX = 2, 400
-SMALL_BYTES: Final = 64 << 20  # of input, for which compiling the queries takes longer than running them
+# Of input for which compiling queries, and planning them anew from stage to stage, takes longer than running
+# them: measured, 100,000 events take 29 s of CPU without and 47 s with both.
+SMALL_BYTES: Final = 64 << 20
 
 # Of every session, wherever it runs; all of them can be set while it lives.
 SETTINGS: Final = {
@@ -76,9 +78,14 @@ def fit(session: SparkSession, input_bytes: int) -> None:
     """As many tasks as the input is worth: a small run should not pay for hundreds of empty ones."""
     wanted = max(PARTITIONS_MIN, min(PARTITIONS_MAX, input_bytes // PARTITION_BYTES))
     small = input_bytes < SMALL_BYTES
-    session.conf.set("spark.sql.shuffle.partitions", str(wanted))
-    session.conf.set("spark.sql.codegen.wholeStage", str(not small).lower())
-    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN" if small else "FALLBACK")
+    settings = {
+        "spark.sql.shuffle.partitions": str(wanted),
+        "spark.sql.adaptive.enabled": str(not small).lower(),
+        "spark.sql.codegen.wholeStage": str(not small).lower(),
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN" if small else "FALLBACK",
+    }
+    for name, value in settings.items():
+        session.conf.set(name, value)
 
 
 def default_memory() -> str:

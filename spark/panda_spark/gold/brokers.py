@@ -13,35 +13,36 @@ METRICS: Final = {"publications": "publications", "records": "records", "bytes":
 
 
 def traffic(events: DataFrame) -> DataFrame:
-    """A session counts from its beginning: where a count falls, another session has begun."""
-    counts = events.where("kind = 'counts'")
-    order = Window.partitionBy("run", "proc", "peer").orderBy("t_raw", "block", "row")
-    following = [F.lead(name).over(order) < F.col(name) for name in TRAFFIC[:4]]
-    last = F.lead("t").over(order).isNull() | _any(following)
-    return (
-        counts.withColumn("last", last)
-        .where("last")
-        .groupBy("run", F.col("proc").alias("broker"), "peer")
-        .agg(
-            F.max("role").alias("role"),
-            F.count("*").alias("sessions"),
-            *(F.sum(F.coalesce(name, F.lit(0))).alias(name) for name in TRAFFIC),
-        )
-        .select("run", "broker", "peer", "role", "sessions", *TRAFFIC)
+    """A session counts from its beginning, and is another one when the peer came back without resuming it."""
+    told = events.where(
+        "kind = 'counts' OR (kind IN ('link_up', 'client_up') AND NOT coalesce(resumed, false))"
+    ).withColumn("peer", F.coalesce("peer", "client"))
+    counted = _numbered(told, ["run", "proc", "peer"], F.col("kind") != "counts").where("kind = 'counts'")
+    sessions = counted.groupBy("run", F.col("proc").alias("broker"), "peer", "life").agg(
+        F.max("role").alias("role"), *(F.max(name).alias(name) for name in TRAFFIC)
+    )
+    return sessions.groupBy("run", "broker", "peer").agg(
+        F.max("role").alias("role"),
+        F.count("*").alias("sessions"),
+        *(F.sum(F.coalesce(name, F.lit(0))).alias(name) for name in TRAFFIC),
     )
 
 
-def samples(events: DataFrame) -> DataFrame:
-    """What each broker said of itself, as rates and means since it last did."""
-    told = events.where("kind = 'load'")
-    order = Window.partitionBy("run", "proc").orderBy("t_raw", "block", "row")
+def loads(events: DataFrame) -> DataFrame:
+    """What each broker said of itself, with the number of its life: all of it counts from its start."""
+    told = events.where("kind = 'load' OR (kind = 'start' AND broker IS NOT NULL)")
+    return _numbered(told, ["run", "proc"], F.col("kind") == "start").where("kind = 'load'")
+
+
+def samples(loads_: DataFrame) -> DataFrame:
+    """Rates and means since a broker last told."""
+    order = Window.partitionBy("run", "proc", "life").orderBy("t_raw", "block", "row")
     span = F.col("t") - F.lag("t").over(order)
 
     def since(name: str) -> Column:
-        before = F.lag(name).over(order)
-        return F.when(F.col(name) >= before, F.col(name) - before).otherwise(F.col(name))
+        return F.col(name) - F.coalesce(F.lag(name).over(order), F.lit(0))
 
-    grown = told.withColumns({"span_s": span, **{f"d_{name}": since(name) for name in TOTALS}})
+    grown = loads_.withColumns({"span_s": span, **{f"d_{name}": since(name) for name in TOTALS}})
     rate = F.when(F.col("span_s") > 0, F.col("span_s"))
     return grown.select(
         "run",
@@ -59,25 +60,21 @@ def samples(events: DataFrame) -> DataFrame:
     )
 
 
-def load(events: DataFrame, traffic_: DataFrame, processes: DataFrame) -> DataFrame:
+def load(loads_: DataFrame, traffic_: DataFrame, processes: DataFrame) -> DataFrame:
     """What each broker did in all its lives."""
     brokers = (
         processes.where("role = 'broker'")
         .groupBy("run", F.col("speaks").alias("broker"))
         .agg(F.max("host").alias("host"))
     )
-    told = events.where("kind = 'load'")
-    order = Window.partitionBy("run", "proc").orderBy("t_raw", "block", "row")
-    last = F.lead("t").over(order).isNull() | (F.lead("publications").over(order) < F.col("publications"))
-    totals = (
-        told.withColumn("last", last)
-        .groupBy("run", F.col("proc").alias("broker"))
-        .agg(
-            *(F.sum(F.when(F.col("last"), F.col(name))).alias(name) for name in TOTALS),
-            F.max("subscriptions").alias("subscriptions_max"),
-            F.max("advertisements").alias("advertisements_max"),
-            F.max("memory_bytes").alias("memory_max_bytes"),
-        )
+    most = {"subscriptions": "subscriptions_max", "advertisements": "advertisements_max"}
+    most["memory_bytes"] = "memory_max_bytes"
+    lives = loads_.groupBy("run", F.col("proc").alias("broker"), "life").agg(
+        *(F.max(name).alias(name) for name in (*TOTALS, *most))
+    )
+    totals = lives.groupBy("run", "broker").agg(
+        *(F.sum(name).alias(name) for name in TOTALS),
+        *(F.max(name).alias(as_) for name, as_ in most.items()),
     )
     moved = traffic_.groupBy("run", "broker").agg(*(F.sum(name).alias(name) for name in TRAFFIC[:4]))
     whole = brokers.join(totals, ["run", "broker"], "left").join(moved, ["run", "broker"], "left")
@@ -92,9 +89,7 @@ def load(events: DataFrame, traffic_: DataFrame, processes: DataFrame) -> DataFr
         *TRAFFIC[:4],
         _mean("matching_s", "matchings", 1e6).alias("matching_us"),
         _mean("queueing_s", "publications", 1e3).alias("queueing_ms"),
-        "subscriptions_max",
-        "advertisements_max",
-        "memory_max_bytes",
+        *most.values(),
         "cpu_s",
         F.when(all_records > 0, records / all_records).alias("share"),
     )
@@ -141,12 +136,11 @@ def spread(load_: DataFrame) -> DataFrame:
     )
 
 
+def _numbered(rows: DataFrame, of: list[str], begins: Column) -> DataFrame:
+    """Rows in the order in which they were written, with the number of beginnings up to each."""
+    order = Window.partitionBy(*of).orderBy("t_raw", "block", "row")
+    return rows.withColumn("life", F.sum(F.when(begins, 1).otherwise(0)).over(order))
+
+
 def _mean(total: str, count: str, scale: float) -> Column:
     return F.when(F.col(count) > 0, F.col(total) / F.col(count) * scale)
-
-
-def _any(conditions: list[Column]) -> Column:
-    result = F.lit(False)
-    for condition in conditions:
-        result = result | F.coalesce(condition, F.lit(False))
-    return result

@@ -76,7 +76,14 @@ def _of_processes(schedule: DataFrame, processes: DataFrame, runs: DataFrame) ->
     after = keyed.withColumn("way", by).join(returns, ["run", "process", "way"], "left")
     later = F.when(F.col("back_s") > F.col("from_s"), F.col("back_s"))
     ended = after.groupBy("run", "process", "fault", "from_s").agg(F.min(later).alias("back_s"))
-    named = ended.join(names, ["run", "process"], "left").join(runs.select("run", "last_s"), "run")
+    killed = ended.where("fault = 'kill'").select(
+        "run", "process", F.col("from_s").alias("killed_s"), F.col("back_s").alias("returned_s")
+    )
+    # What brings back a process that was killed is no fault of its own.
+    again = ended.where("fault = 'restart'").join(killed, ["run", "process"])
+    cures = again.where("from_s > killed_s AND from_s <= coalesce(returned_s, from_s)")
+    faults_ = ended.join(cures.select("run", "process", "fault", "from_s"), [*ended.columns[:4]], "left_anti")
+    named = faults_.join(names, ["run", "process"], "left").join(runs.select("run", "last_s"), "run")
     return named.select(
         "run",
         "fault",
@@ -90,7 +97,7 @@ def _of_processes(schedule: DataFrame, processes: DataFrame, runs: DataFrame) ->
 
 def faults(intervals_: DataFrame, deliveries: DataFrame) -> DataFrame:
     """`intervals_` is small and goes to the deliveries; what is compared is decided by time alone."""
-    numbered = intervals_.withColumn("fault_id", F.monotonically_increasing_id())
+    numbered = intervals_.withColumn("fault_id", F.xxhash64(*FAULT))
     before = _before(numbered, deliveries)
     during = _during(numbered.join(before, "fault_id", "left"), deliveries)
     gaps = _gaps(during, deliveries)

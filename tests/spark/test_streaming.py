@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from panda_spark.refusal import Refused
+from panda_spark.session import Place, open_session
 from panda_spark.streaming import Following, follow
 from panda_spark.windows import Group, Windows
 
@@ -30,21 +31,9 @@ Row = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    builder = SparkSession.builder.master("local[2]").appName("following")
-    for key, value in SPARK_SETTINGS.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
+    session = open_session(Place(master="local[2]"))
     yield session
     session.stop()
-
-
-SPARK_SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-}
 
 
 class Run:
@@ -52,7 +41,8 @@ class Run:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        (path / "stream").mkdir(parents=True)
+        self.stream = path / "stream"
+        self.stream.mkdir(parents=True)
         self.plan({"P0": "h1", "S0": "h2"})
         self._files = 0
 
@@ -69,7 +59,7 @@ class Run:
         (self.path / "clocks.jsonl").write_text("\n".join([*lines, '{"host": "h1", "offs']))
 
     def add(self, *lines: Row | str, host: str = "h2", process: str = "S0") -> None:
-        folder = self.path / "stream" / host / process
+        folder = self.stream / host / process
         folder.mkdir(parents=True, exist_ok=True)
         text = "".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)
         part = folder / f".{self._files}.part"
@@ -78,7 +68,7 @@ class Run:
         self._files += 1
 
     def end(self) -> None:
-        (self.path / "stream" / ".end").touch()
+        (self.stream / ".end").touch()
 
 
 def line(at_s: float, kind: str, host: str = "h2", **fields: Any) -> Row:
@@ -101,7 +91,7 @@ def run(tmp_path: Path) -> Run:
 def followed(spark: SparkSession, run: Run, **options: Any) -> list[Row]:
     """What one following up to now tells."""
     rows: list[Row] = []
-    follow(spark, Following(run.path, once=True, **options), rows.append)
+    follow(spark, Following(run.path, run.stream, once=True, **options), rows.append)
     return rows
 
 
@@ -131,7 +121,7 @@ def test_every_window_says_what_was_published_and_delivered_and_how_fast(
     run.add(
         line(1, "publish", id="P0:0:1", client="P0", time=BEGIN),
         line(1, "deliver", id="P0:0:1", client="S0", hops=1),
-        line(2, "counts", peer="x"),
+        line(2, "ready", address="127.0.0.1:1"),
         process="_Broker",
     )
     rows = ended(spark, run)
@@ -228,9 +218,16 @@ def test_it_is_told_again_what_was_told_last_and_nothing_is_counted_twice(
     assert followed(spark, run) == [row]
 
 
+def test_a_stream_that_has_ended_with_nothing_in_it_tells_nothing(spark: SparkSession, run: Run) -> None:
+    run.end()
+    rows: list[Row] = []
+    follow(spark, Following(run.path, run.stream), rows.append)
+    assert rows == []
+
+
 def test_new_files_are_seen_while_it_runs_until_the_stream_ends(spark: SparkSession, run: Run) -> None:
     rows: list[Row] = []
-    thread = threading.Thread(target=follow, args=(spark, Following(run.path), rows.append))
+    thread = threading.Thread(target=follow, args=(spark, Following(run.path, run.stream), rows.append))
     thread.start()
     for number in range(3):
         run.add(delivered(number), delivered(number + 10))
@@ -251,13 +248,12 @@ def test_new_files_are_seen_while_it_runs_until_the_stream_ends(spark: SparkSess
 PROGRAM = """
 import json, sys
 from pathlib import Path
-from pyspark.sql import SparkSession
+from panda_spark.session import Place, open_session
 from panda_spark.streaming import Following, follow
 
-builder = SparkSession.builder.master("local[2]")
-for key, value in json.loads(sys.argv[2]).items():
-    builder = builder.config(key, value)
-follow(builder.getOrCreate(), Following(Path(sys.argv[1])), lambda row: print(json.dumps(row), flush=True))
+run = Path(sys.argv[1])
+spark = open_session(Place(master="local[2]"))
+follow(spark, Following(run, run / "stream"), lambda row: print(json.dumps(row), flush=True))
 """
 
 
@@ -266,7 +262,7 @@ class Reader:
 
     def __init__(self, run: Run) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(run.path), json.dumps(SPARK_SETTINGS)],
+            [sys.executable, "-c", PROGRAM, str(run.path)],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -321,7 +317,7 @@ def test_a_batch_that_was_kept_and_not_told_is_told_the_next_time_and_counted_on
 
     run.add(delivered(1), delivered(2))
     with pytest.raises(BrokenPipeError):
-        follow(spark, Following(run.path, once=True), gone)
+        follow(spark, Following(run.path, run.stream, once=True), gone)
     run.add(delivered(3))
     rows = followed(spark, run)
     assert [row["delivered"] for row in rows] == [2, 3]
@@ -353,7 +349,7 @@ def test_windows_that_make_no_sense_are_refused(
 
 def test_what_is_no_run_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(Refused, match="is not the folder of a run"):
-        follow(spark, Following(tmp_path), print)
+        follow(spark, Following(tmp_path, tmp_path / "stream"), print)
     assert not (tmp_path / "stream").exists()
 
 
@@ -371,7 +367,7 @@ def test_other_windows_than_before_are_refused_and_another_folder_begins_anew(
 def test_a_damaged_memory_is_refused_with_what_helps(spark: SparkSession, run: Run) -> None:
     run.add(delivered(1))
     followed(spark, run)
-    kept = run.path / "follow" / "windows.json"
+    kept = run.stream / ".checkpoint" / "windows.json"
     kept.write_text(kept.read_text()[:-5])
     with pytest.raises(Refused, match="cannot be read") as refused:
         followed(spark, run)

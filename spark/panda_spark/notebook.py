@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -135,17 +136,18 @@ ask("SHOW TABLES")[["tableName"]]""",
 )
 
 
-def cells(lake: str, run: str = "") -> list[dict[str, str]]:
-    """What stands in it, in order: `kind` is markdown or code. Without a run it is about the newest one."""
+def notebook(lake: str, run: str = "") -> dict[str, list[dict[str, str]]]:
+    """Its `cells`, each with `kind`, markdown or code, and `text`. Without a run it is about the newest."""
+    place = lake if "://" in lake else str(Path(lake).absolute())
     named = " in " + " ".join(run.split()) if run else ""
     made = [
         _cell("markdown", _INTRODUCTION.format(of_run=named)),
-        _cell("code", _OPENING.format(lake=lake)),
+        _cell("code", _OPENING.format(lake=place)),
         _cell("code", _CHOOSING.format(run=repr(run) if run else _NEWEST)),
     ]
     for question, code in _QUESTIONS:
         made += [_cell("markdown", question), _cell("code", code)]
-    return made
+    return {"cells": made}
 
 
 def _cell(kind: str, text: str) -> dict[str, str]:

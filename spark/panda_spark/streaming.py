@@ -49,22 +49,26 @@ ERROR_KINDS: Final = ("error", "refuse", "refused", "notice")
 @dataclass(frozen=True, slots=True)
 class Following:
     run: Path
-    stream: Path
+    stream: Path | None = None  # unless it is RUN/stream
     window_s: float = 5.0
     watermark_s: float = 10.0
     once: bool = False
     checkpoint: Path | None = None
 
     @property
+    def slices(self) -> Path:
+        return self.stream or self.run / "stream"
+
+    @property
     def kept(self) -> Path:
-        return self.checkpoint or self.stream / ".checkpoint"
+        return self.checkpoint or self.slices / ".checkpoint"
 
 
 def follow(spark: SparkSession, following: Following, emit: Callable[[Row], None]) -> None:
     """Tell what happens until the stream has ended, or with `once` what has happened until now."""
     _check(following)
     try:
-        following.stream.mkdir(parents=True, exist_ok=True)
+        following.slices.mkdir(parents=True, exist_ok=True)
         following.kept.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         message = f"{error.filename} cannot be made: {error.strerror}"
@@ -73,13 +77,13 @@ def follow(spark: SparkSession, following: Following, emit: Callable[[Row], None
         follower = Follower(following, emit)
         follower.repeat()
         fit(spark, 0)  # what a batch comes to is small, whatever goes in
-        ended = (following.stream / END_NAME).exists()
+        ended = (following.slices / END_NAME).exists()
         query = follower.start(spark)
         try:
             if following.once:
                 query.awaitTermination()
             else:
-                ended = _until_ended(query, following.stream / END_NAME)
+                ended = _until_ended(query, following.slices / END_NAME)
         except StreamingQueryException:
             if follower.failure is not None:
                 raise follower.failure from None
@@ -103,7 +107,7 @@ class Follower:
     def start(self, spark: SparkSession) -> StreamingQuery:
         reader = spark.readStream.option("maxFilesPerTrigger", FILES_PER_BATCH_MAX)
         reader = reader.option("maxFileAge", FILE_AGE_MAX).option("lineSep", "\n")
-        lines = reader.text(f"{self._following.stream.absolute()}/*/*/*.jsonl")
+        lines = reader.text(f"{self._following.slices.absolute()}/*/*/*.jsonl")
         modified = F.col("_metadata.file_modification_time").cast("double").alias("modified")
         writer = lines.select("value", modified).writeStream.foreachBatch(self.take)
         writer = writer.option("checkpointLocation", str(self._following.kept / "spark"))
@@ -207,9 +211,9 @@ def _check(following: Following) -> None:
         raise Refused(
             f"{following.run} is not the folder of a run", "name one that panda deploy made, as runs/NAME"
         )
-    if set(str(following.stream.absolute())) & PATTERN_CHARACTERS:
+    if set(str(following.slices.absolute())) & PATTERN_CHARACTERS:
         raise Refused(
-            f"Spark would read a pattern in the name {following.stream}",
+            f"Spark would read a pattern in the name {following.slices}",
             f"move the run to a folder without any of {' '.join(sorted(PATTERN_CHARACTERS))} in its name",
         )
     if not 0.1 <= following.window_s <= 86_400:

@@ -91,7 +91,7 @@ def run(tmp_path: Path) -> Run:
 def followed(spark: SparkSession, run: Run, **options: Any) -> list[Row]:
     """What one following up to now tells."""
     rows: list[Row] = []
-    follow(spark, Following(run.path, run.stream, once=True, **options), rows.append)
+    follow(spark, Following(run.path, once=True, **options), rows.append)
     return rows
 
 
@@ -221,13 +221,13 @@ def test_it_is_told_again_what_was_told_last_and_nothing_is_counted_twice(
 def test_a_stream_that_has_ended_with_nothing_in_it_tells_nothing(spark: SparkSession, run: Run) -> None:
     run.end()
     rows: list[Row] = []
-    follow(spark, Following(run.path, run.stream), rows.append)
+    follow(spark, Following(run.path), rows.append)
     assert rows == []
 
 
 def test_new_files_are_seen_while_it_runs_until_the_stream_ends(spark: SparkSession, run: Run) -> None:
     rows: list[Row] = []
-    thread = threading.Thread(target=follow, args=(spark, Following(run.path, run.stream), rows.append))
+    thread = threading.Thread(target=follow, args=(spark, Following(run.path), rows.append))
     thread.start()
     for number in range(3):
         run.add(delivered(number), delivered(number + 10))
@@ -253,7 +253,7 @@ from panda_spark.streaming import Following, follow
 
 run = Path(sys.argv[1])
 spark = open_session(Place(master="local[2]"))
-follow(spark, Following(run, run / "stream"), lambda row: print(json.dumps(row), flush=True))
+follow(spark, Following(run), lambda row: print(json.dumps(row), flush=True))
 """
 
 
@@ -317,7 +317,7 @@ def test_a_batch_that_was_kept_and_not_told_is_told_the_next_time_and_counted_on
 
     run.add(delivered(1), delivered(2))
     with pytest.raises(BrokenPipeError):
-        follow(spark, Following(run.path, run.stream, once=True), gone)
+        follow(spark, Following(run.path, once=True), gone)
     run.add(delivered(3))
     rows = followed(spark, run)
     assert [row["delivered"] for row in rows] == [2, 3]
@@ -349,7 +349,7 @@ def test_windows_that_make_no_sense_are_refused(
 
 def test_what_is_no_run_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(Refused, match="is not the folder of a run"):
-        follow(spark, Following(tmp_path, tmp_path / "stream"), print)
+        follow(spark, Following(tmp_path), print)
     assert not (tmp_path / "stream").exists()
 
 

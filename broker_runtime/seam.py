@@ -58,6 +58,12 @@ class DialFailed(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
+class Reachable(msgspec.Struct, frozen=True):
+    """What kept a peer away is over: it may be dialled without waiting for the next try."""
+
+    peer: str
+
+
 class Tick(msgspec.Struct, frozen=True):
     """The time asked for by the last WakeAt has come."""
 
@@ -72,7 +78,7 @@ class Command(msgspec.Struct, frozen=True):
     argument: str = ""
 
 
-Input = Opened | Received | Malformed | Closed | DialFailed | Tick | Command
+Input = Opened | Received | Malformed | Closed | DialFailed | Reachable | Tick | Command
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):

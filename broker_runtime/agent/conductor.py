@@ -237,6 +237,16 @@ class Conductor:
             self.ledger.add(End(id_, life.process.grace_s))
         self._resume_waiting(life, now)
 
+    def runs(self, id_: str, life_number: int) -> bool:
+        """Whether this life of a process is the one that goes on now."""
+        life = self.lives.get(id_)
+        return life is not None and life.life == life_number and life.phase in (RUNNING, ENDING)
+
+    def heard_again(self, id_: str, life_number: int) -> None:
+        """A process that an earlier supervisor started has found its line."""
+        if self.runs(id_, life_number):
+            self.switchboard.back(self.lives[id_])
+
     def start_failed(self, id_: str, life_number: int, reason: str, now: Moment) -> None:
         life = self.lives.get(id_)
         if life is None or life.life != life_number or life.phase != STARTING:

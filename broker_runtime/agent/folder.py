@@ -15,6 +15,8 @@ from typing import Any, Final
 
 from broker_runtime.agent.protocol import NAME, READ_BYTES_MAX, STREAMS, Code, RequestRefused
 
+SOCKET: Final = "agent.sock"
+LINE_SOCKET: Final = "line.sock"
 FILES_MAX: Final = 50_000
 DEPTH_MAX: Final = 8
 LINES_MAX: Final = 10_000

@@ -30,10 +30,20 @@ class Switchboard:
 
     def ask(self, life: Life, item: Item, now: Moment) -> None:
         """Send a fault or a heal; the step is done when the process has answered."""
-        if not life.has_line:
-            why = "it is no process of the runtime" if life.process.kind == "command" else "its line is lost"
-            self._finish(item, now, f"{life.process.id} cannot be told: {why}")
+        if not life.has_line and life.process.kind == "command":
+            self._finish(item, now, f"{life.process.id} cannot be told: it is no process of the runtime")
             return
+        life.asked[item.step.number] = (item, now.mono + ANSWER_WITHIN_S)
+        if life.has_line:
+            self._say(life, item)
+
+    def back(self, life: Life) -> None:
+        """There is a line again: what has waited for it is said now."""
+        life.has_line = True
+        for item, _ in life.asked.values():
+            self._say(life, item)
+
+    def _say(self, life: Life, item: Item) -> None:
         step = item.step
         if item.action == "heal":
             message: dict[str, Any] = {"heal": step.peer or "*", "number": step.number}
@@ -41,7 +51,6 @@ class Switchboard:
             message = {"fault": step.fault, "number": step.number, "peer": step.peer}
             message |= {"value": step.value} if step.value is not None else {}
             message |= {"for_s": step.for_s} if step.for_s is not None else {}
-        life.asked[step.number] = (item, now.mono + ANSWER_WITHIN_S)
         self._ledger.add(Say(life.process.id, message))
 
     def said(self, life: Life, message: Mapping[str, Any], now: Moment) -> None:
@@ -85,7 +94,7 @@ class Switchboard:
         peer, up, reason = message.get("peer"), message.get("up"), message.get("reason")
         if not isinstance(peer, str) or not isinstance(up, bool) or len(peer) > PEER_LENGTH_MAX:
             return
-        if peer not in life.links and len(life.links) >= LINKS_MAX:
+        if life.links.get(peer) == up or (peer not in life.links and len(life.links) >= LINKS_MAX):
             return
         life.links[peer] = up
         if self._may_write(life, now):

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from broker_runtime.agent.effects import Spawn
-from broker_runtime.agent.folder import Folder, last_lines
-from broker_runtime.agent.identity import start_ticks
+from broker_runtime.agent.exchange import Line, accepted
+from broker_runtime.agent.folder import LINE_SOCKET, Folder, last_lines
+from broker_runtime.agent.identity import marker_of, start_ticks
 from broker_runtime.agent.kin import Census, Member, send, send_to_group
 from broker_runtime.agent.warm import WarmParent
 
-LINE_BYTES_MAX: Final = 16 << 10
 LAST_LINES: Final = 5
 LAST_LENGTH_MAX: Final = 2_000
 SECRET_LENGTH_MIN: Final = 4
@@ -36,6 +35,7 @@ class Reports(Protocol):
     """Whoever is told what processes do."""
 
     def started(self, id_: str, life: int, pid: int, ticks: int, has_line: bool) -> None: ...
+    def dialled(self, id_: str, life: int) -> bool: ...
     def start_failed(self, id_: str, life: int, reason: str) -> None: ...
     def exited(self, id_: str, code: int | None, number: int | None, last: str) -> None: ...
     def gone(self, id_: str) -> None: ...
@@ -48,48 +48,6 @@ class Reports(Protocol):
 class _Ending:
     deadline: float
     kill: bool
-
-
-class Line:
-    """The socket to one process; what comes is cut into JSON lines."""
-
-    def __init__(self, sock: socket.socket, said: Callable[[Mapping[str, Any]], None]) -> None:
-        self._socket: socket.socket | None = sock
-        self._said = said
-        self._buffer = bytearray()
-        sock.setblocking(False)
-        asyncio.get_running_loop().add_reader(sock, self._readable, sock)
-
-    def _readable(self, sock: socket.socket) -> None:
-        try:
-            data = sock.recv(LINE_BYTES_MAX)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        self._buffer += data
-        *lines, rest = self._buffer.split(b"\n")
-        self._buffer = bytearray(rest)
-        if not data or len(rest) > LINE_BYTES_MAX:
-            self.close()
-        for line in lines:
-            with contextlib.suppress(
-                ValueError, RecursionError
-            ):  # a process that talks nonsense is not listened to
-                message = json.loads(line)
-                if isinstance(message, dict):
-                    self._said(message)
-
-    def say(self, message: Mapping[str, Any]) -> None:
-        if self._socket is not None:
-            with contextlib.suppress(OSError):  # who does not listen will not answer: that is reported
-                self._socket.send(json.dumps(message).encode("ascii") + b"\n")
-
-    def close(self) -> None:
-        if self._socket is not None:
-            asyncio.get_running_loop().remove_reader(self._socket)
-            self._socket.close()
-            self._socket = None
 
 
 class Processes:
@@ -126,21 +84,38 @@ class Processes:
             self._loop.call_soon(self._reports.start_failed, process.id, order.life, reason)
             return
         ours, theirs = socket.socketpair()
-        old = self._lines.pop(process.id, None)
-        if old is not None:
-            old.close()
-        self._lines[process.id] = Line(ours, lambda message: self._reports.said(process.id, message))
+        self._connect(process.id, ours)
         if process.kind == "runtime":
             self._fork(order, folder, (*outputs, theirs.detach()))
         else:
             with theirs:
                 self._execute(order, folder, outputs, theirs.fileno())
 
+    def answer(self, listening: socket.socket) -> None:
+        """Take the line of a process that an earlier supervisor has started, and that dials again."""
+        caller = accepted(listening)
+        if caller is None:
+            return
+        sock, pid = caller
+        run, _, rest = marker_of(pid).partition("/")
+        id_, _, life = rest.partition(f"/{self._nonce}.")
+        if run == self._folder.run and life.isdecimal() and self._reports.dialled(id_, int(life)):
+            self._connect(id_, sock)
+        else:
+            sock.close()
+
+    def _connect(self, id_: str, sock: socket.socket) -> None:
+        old = self._lines.pop(id_, None)
+        if old is not None:
+            old.close()
+        self._lines[id_] = Line(sock, lambda message: self._reports.said(id_, message))
+
     def _variables(self, order: Spawn) -> dict[str, str]:
         variables = {
             **order.process.environment,
             "PANDA_PROCESS": order.marker,
             "PANDA_RUN": self._folder.run,
+            "PANDA_LINE_AGAIN": f"../../{LINE_SOCKET}",
         }
         if order.process.speaks:
             variables["PANDA_SPEAKS"] = order.process.speaks

@@ -98,10 +98,7 @@ class Recovery:
             self.core.ledger.add(End(suspect.process, life.process.grace_s))
         elif life.process.kind == "command" and not life.ready:
             life.ready_at = self.now.mono
-        elif not life.ready:
-            text = f"{suspect.process} was starting when its supervisor died: it has nobody to say ready to"
-            self.conductor.trouble(text, self.now)
-        life.has_line = False
+        life.has_line = False  # until it dials
 
     def lost(self, suspect: Suspect) -> None:
         """It does not run: if it ever did, it ended while nobody watched."""

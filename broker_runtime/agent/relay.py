@@ -11,9 +11,8 @@ import time
 from pathlib import Path
 from typing import Final
 
-from broker_runtime.agent.folder import Folder
+from broker_runtime.agent.folder import SOCKET, Folder
 from broker_runtime.agent.protocol import PREAMBLE
-from broker_runtime.agent.supervisor import SOCKET
 
 COPY_BYTES: Final = 256 << 10
 READY_WITHIN_S: Final = 20.0

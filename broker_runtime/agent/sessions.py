@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import socket
-import struct
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
+from broker_runtime.agent.exchange import peer_of
 from broker_runtime.agent.journal import Journal
 from broker_runtime.agent.protocol import BadFrame, Code, FrameReader, RequestRefused, encode, event, refusal
 
@@ -137,7 +136,5 @@ class Connection:
 
 def is_ours(writer: asyncio.StreamWriter) -> bool:
     """Whether the other end of a unix socket is the same user."""
-    peer: socket.socket = writer.get_extra_info("socket")
-    credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    _, uid, _ = struct.unpack("3i", credentials)
-    return bool(uid == os.geteuid())
+    _, uid = peer_of(writer.get_extra_info("socket"))
+    return uid == os.geteuid()

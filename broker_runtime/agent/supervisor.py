@@ -36,7 +36,7 @@ from broker_runtime.agent.effects import (
     Sweep,
     Sync,
 )
-from broker_runtime.agent.folder import Folder
+from broker_runtime.agent.folder import LINE_SOCKET, SOCKET, Folder
 from broker_runtime.agent.identity import boot_id, lives, start_ticks
 from broker_runtime.agent.journal import Journal
 from broker_runtime.agent.kin import Member
@@ -46,7 +46,6 @@ from broker_runtime.agent.recovery import Recovery
 from broker_runtime.agent.sessions import Connection, is_ours
 from broker_runtime.agent.spec import parse_spec
 
-SOCKET: Final = "agent.sock"
 LOCK: Final = "lock"
 DISK_RETRY_S: Final = 1.0
 FOLDER_WATCHED_EVERY_S: Final = 3.0
@@ -109,7 +108,10 @@ class Supervisor:
 
     async def run(self, ready: Callable[[], None]) -> None:
         """Serve until told to leave."""
-        server = await asyncio.start_unix_server(self._connected, sock=_listening_socket())
+        server = await asyncio.start_unix_server(self._connected, sock=_listening_socket(SOCKET))
+        lines = _listening_socket(LINE_SOCKET)
+        lines.setblocking(False)
+        self._loop.add_reader(lines, self._processes.answer, lines)
         self._loop.add_signal_handler(signal.SIGCHLD, self._processes.child_changed)
         self._loop.add_signal_handler(signal.SIGTERM, self._end_orderly)
         for number in (signal.SIGHUP, signal.SIGINT):
@@ -118,6 +120,8 @@ class Supervisor:
         self._watch_folder()
         await self._left.wait()
         server.close()
+        self._loop.remove_reader(lines)
+        lines.close()
         for connection in list(self._connections.values()):
             connection.send_rest(self._journal)
             await connection.close()
@@ -324,6 +328,10 @@ class Supervisor:
     def started(self, id_: str, life: int, pid: int, ticks: int, has_line: bool) -> None:
         self._change(lambda conductor: conductor.started(id_, life, pid, ticks, has_line, self.now()))
 
+    def dialled(self, id_: str, life: int) -> bool:
+        self._loop.call_soon(self._change, lambda conductor: conductor.heard_again(id_, life))
+        return self._core.conductor.runs(id_, life)
+
     def start_failed(self, id_: str, life: int, reason: str) -> None:
         self._change(lambda conductor: conductor.start_failed(id_, life, reason, self.now()))
 
@@ -343,11 +351,11 @@ class Supervisor:
         self._change(lambda conductor: conductor.trouble(text, self.now()))
 
 
-def _listening_socket() -> socket.socket:
-    Path(SOCKET).unlink(missing_ok=True)
+def _listening_socket(name: str) -> socket.socket:
+    Path(name).unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX)
-    listening.bind(SOCKET)
-    Path(SOCKET).chmod(0o600)
+    listening.bind(name)
+    Path(name).chmod(0o600)
     listening.listen(BACKLOG)
     return listening
 

@@ -29,6 +29,7 @@ from broker_runtime.seam import (
     Malformed,
     Opened,
     RandomSource,
+    Reachable,
     Received,
     Send,
     WakeAt,
@@ -163,7 +164,9 @@ class Endpoint:
 
     # Inputs
 
-    def handle(self, event: Opened | Received | Malformed | Closed | DialFailed, now: float) -> None:
+    def handle(
+        self, event: Opened | Received | Malformed | Closed | DialFailed | Reachable, now: float
+    ) -> None:
         """What happens to connections."""
         if isinstance(event, Received):
             self.received(event.connection, event.frames, now)
@@ -173,6 +176,8 @@ class Endpoint:
             self.closed(event.connection, event.reason, now)
         elif isinstance(event, Malformed):
             self.malformed(event.connection, event.code, event.message, now)
+        elif isinstance(event, Reachable):
+            self.reachable(event.peer, now)
         else:
             self.dial_failed(event.address, event.reason, now)
 
@@ -235,6 +240,12 @@ class Endpoint:
         if target is not None:
             self._back_off(target, now)
             self._owner.target_failed(target, reason, now)
+
+    def reachable(self, peer: str, now: float) -> None:
+        for target in self.targets.values():
+            if target.peer == peer and target.dial_at is not None:
+                target.backoff_s, target.dial_at = 0.0, now
+                self.soon(now)
 
     def tick(self, now: float) -> None:
         """Act on every time limit that has passed."""

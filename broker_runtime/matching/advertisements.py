@@ -29,13 +29,15 @@ from broker_runtime.matching.questions import (
     all_of_theirs,
     included_in,
 )
-from broker_runtime.matching.rules import Rule, RuleBook, rules_of
+from broker_runtime.matching.rules import Rule, RuleBook
 
 INDUCING_SCAN_MAX = 64
+# Tables of their own for few values: advertisements are long, and most of them differ in who publishes.
+ADVERTISEMENT_SIZES = DEFAULT_SIZES._replace(hashed_values_min=16)
 
 
 class AdvertisementIndex(Generic[K]):
-    def __init__(self, sizes: Sizes = DEFAULT_SIZES) -> None:
+    def __init__(self, sizes: Sizes = ADVERTISEMENT_SIZES) -> None:
         self._records: dict[K, Record] = {}
         self._rules = RuleBook()
         self._root = Root(sizes)
@@ -65,19 +67,19 @@ class AdvertisementIndex(Generic[K]):
         return None if record is None else record.message
 
     def overlapping(self, subscription: Subscription) -> list[K]:
-        rules = rules_of(subscription)
+        rules = self._rules.asked(subscription)
         if any(rule.constraint.empty for rule in rules.values()):
             return []
         return Promising(subscription, rules).answer(self._root)
 
     def covering(self, advertisement: Advertisement) -> list[K]:
-        rules = _promised(advertisement)
+        rules = self._promised(advertisement)
         if CLASS not in rules:
             return list(self._records)
         return PromisingAll(advertisement, rules).answer(self._root)
 
     def covered(self, advertisement: Advertisement) -> list[K]:
-        rules = _promised(advertisement)
+        rules = self._promised(advertisement)
         found = list(self._silent)
         if CLASS not in rules:
             return found
@@ -90,15 +92,15 @@ class AdvertisementIndex(Generic[K]):
             return [key for key, record in self._records.items() if record.message.induces(content)]
         return Inducing(content).answer(self._root)
 
+    def _promised(self, advertisement: Advertisement) -> Rules:
+        rules = self._rules.asked(advertisement)
+        return {name: rule for name, rule in rules.items() if not rule.constraint.empty}
+
     def __len__(self) -> int:
         return len(self._records)
 
     def __contains__(self, key: object) -> bool:
         return key in self._records
-
-
-def _promised(advertisement: Advertisement) -> Rules:
-    return {name: rule for name, rule in rules_of(advertisement).items() if not rule.constraint.empty}
 
 
 class Promising(Question):

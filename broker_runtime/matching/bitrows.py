@@ -12,15 +12,17 @@ from collections.abc import Iterable
 from typing import Any, Generic
 
 from broker_runtime.language.messages import CLASS, Advertisement, Content, Subscription
+from broker_runtime.language.predicates import Op, Predicate, Variable
+from broker_runtime.language.values import Type
 from broker_runtime.matching.block import Block, Record, slots_of
 from broker_runtime.matching.engine import K
 from broker_runtime.matching.harvest import keys_of
 from broker_runtime.matching.layout import Layout
 from broker_runtime.matching.partition import DEFAULT_SIZES, Partition, Root, Sizes, hash_key
 from broker_runtime.matching.probe import Probe, sift_alone
-from broker_runtime.matching.questions import Advertised, Covered, Covering, Overlapping
+from broker_runtime.matching.questions import Advertised, Covered, Covering, Overlapping, Table
 from broker_runtime.matching.rows import clear, keys_in, slots_in
-from broker_runtime.matching.rules import RuleBook, rules_of
+from broker_runtime.matching.rules import RuleBook
 from broker_runtime.matching.shelf import Shelf
 
 
@@ -74,32 +76,51 @@ class BitRowEngine(Generic[K]):
         return _match_all(partition, content)
 
     def covering(self, subscription: Subscription) -> list[K]:
-        rules = rules_of(subscription)
+        rules = self._rules.asked(subscription)
         if any(rule.constraint.empty for rule in rules.values()):
             return list(self._records)
         return Covering(subscription, rules).answer(self._root)
 
     def covered(self, subscription: Subscription) -> list[K]:
-        rules = rules_of(subscription)
+        rules = self._rules.asked(subscription)
         found = list(self._unsatisfiable)
         if any(rule.constraint.empty for rule in rules.values()):
             return found
         return found + Covered(subscription, rules).answer(self._root)
 
     def overlapping(self, subscription: Subscription) -> list[K]:
-        rules = rules_of(subscription)
+        rules = self._rules.asked(subscription)
         if any(rule.constraint.empty for rule in rules.values()):
             return []
         return Overlapping(subscription, rules).answer(self._root)
 
     def overlapping_advertisement(self, advertisement: Advertisement) -> list[K]:
-        return Advertised(advertisement, rules_of(advertisement)).answer(self._root)
+        if self._none_of_its_class(advertisement):
+            return []
+        return Advertised(advertisement, self._rules.asked(advertisement)).answer(self._root)
+
+    def _none_of_its_class(self, advertisement: Advertisement) -> bool:
+        """Whether its class tells already that nobody asks for it: the usual case in a large overlay."""
+        root = self._root
+        return (
+            root.block is None
+            and len(root.hashed) == 1
+            and any(
+                each.attribute == CLASS and each.op is Op.EQ and _unasked(each, self._classes)
+                for each in advertisement.predicates
+            )
+        )
 
     def __len__(self) -> int:
         return len(self._records)
 
     def __contains__(self, key: object) -> bool:
         return key in self._records
+
+
+def _unasked(equality: Predicate, classes: Table) -> bool:
+    operand = equality.operand
+    return not isinstance(operand, Variable | Type | tuple) and hash_key(operand) not in classes
 
 
 def _match_all(partition: Partition, content: Content) -> list[Any]:

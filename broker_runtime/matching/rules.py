@@ -152,11 +152,6 @@ def _rule(attribute: str, key: RuleKey) -> Rule:
     return Rule(attribute, constraint_of(key if isinstance(key, tuple) else ()))
 
 
-def rules_of(asked: Conjunction) -> dict[str, Rule]:
-    """The rules of a message that is asked about, by attribute; they are not kept."""
-    return {attribute: _rule(attribute, key) for attribute, key in grouped(asked.predicates).items()}
-
-
 class RuleBook:
     """The rules in use, each once, as long as somebody uses it."""
 
@@ -173,6 +168,14 @@ class RuleBook:
             rule.users += 1
             rules.append(rule)
         return rules
+
+    def asked(self, message: Conjunction) -> dict[str, Rule]:
+        """The rules of a message that is asked about, by attribute; those not in use are not kept."""
+        known = self._rules
+        return {
+            attribute: known.get(key) or _rule(attribute, key)
+            for attribute, key in grouped(message.predicates).items()
+        }
 
     def release(self, asked: Conjunction) -> None:
         for key in grouped(asked.predicates).values():

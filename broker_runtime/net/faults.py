@@ -11,7 +11,7 @@
 
 Faults on a peer combine; a new one replaces the one of its kind. The peer need not be there yet. A fault ends
 after `for_s` by the loop's own timers, with or without an agent. The core never learns of any of this: it
-sees a bad network.
+sees a bad network, and at the end of a cut that the peer can be reached again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from broker_runtime.link.endpoint import Endpoint
 from broker_runtime.net.detour import HELD_REASON, Conditions, Detour
 from broker_runtime.net.logs import LogWriter
 from broker_runtime.net.shell import Shell, Wire
-from broker_runtime.seam import RandomSource
+from broker_runtime.seam import RandomSource, Reachable
 from broker_runtime.wire.frames import Frame, FrameKind, Greeting, Hello, WireError, decode_handshake
 
 FAULTS_MAX: Final = 1000
@@ -138,6 +138,8 @@ class Faults:
         lasted_s = round(self._loop.time() - running.began, 6)
         self._log.write("heal", {"fault": kind, "peer": peer, "lasted_s": lasted_s})
         self._apply(peer)
+        if kind == "cut":
+            self._shell.feed(Reachable(peer))
 
     def _apply(self, peer: str) -> None:
         """Have the peer's connections meet the faults that there are now."""

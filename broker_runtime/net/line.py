@@ -1,8 +1,9 @@
 """Decides how a process speaks with the agent that started it: reports go out, orders for faults come in.
 
 The line is the unix socket that PANDA_LINE names; docs/agent-protocol.md says what is written on it. It never
-holds the process up: what the agent does not read is dropped beyond a bound, and an agent that is gone is
-missed by nobody.
+holds the process up: what the agent does not read is dropped beyond a bound. An agent that is gone is missed
+by nobody; but another may take its place, so PANDA_LINE_AGAIN is dialled until somebody answers, who is then
+told how things stand.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from typing import Final, Protocol
 import msgspec
 
 LINE_VARIABLE: Final = "PANDA_LINE"
+AGAIN_VARIABLE: Final = "PANDA_LINE_AGAIN"
 LINE_BYTES_MAX: Final = 64 << 10  # of one order
 UNREAD_BYTES_MAX: Final = 256 << 10  # of reports that the agent has not read
 GOODBYE_S: Final = 0.5
+DIAL_AFTER_S: Final = 0.05
+DIAL_AFTER_MAX_S: Final = 1.0
 
 Note = Callable[[str], None]
 
@@ -43,14 +47,19 @@ def _unheard(_: str) -> None:
 class Line(asyncio.Protocol):
     """The process's end of the line."""
 
-    def __init__(self, sock: socket.socket, note: Note = _unheard) -> None:
+    def __init__(self, sock: socket.socket, note: Note = _unheard, again: str = "") -> None:
         self._sock = sock
         self._note = note
+        self._again = again
         self._servant: Servant
         self._transport: asyncio.Transport | None = None
         self._gone: asyncio.Future[None]
+        self._dialling: asyncio.Task[None] | None = None
+        self._closed = False
+        self._since = 0.0  # when the line was last taken up
         self._orders = Orders()
-        self._links_up: set[str] = set()
+        self._ready: Mapping[str, object] | None = None
+        self._links: dict[str, Mapping[str, object]] = {}  # by peer, what was last said of it
         self._dropping = False
         self._encode = msgspec.json.Encoder().encode
 
@@ -59,10 +68,12 @@ class Line(asyncio.Protocol):
         self._servant = servant
         servant.complain = self.answer
         loop = asyncio.get_running_loop()
-        self._gone = loop.create_future()
         await loop.create_unix_connection(lambda: self, sock=self._sock)
 
     async def close(self) -> None:
+        self._closed = True
+        if self._dialling is not None:
+            self._dialling.cancel()
         if self._transport is None:
             self._sock.close()
             return
@@ -75,17 +86,16 @@ class Line(asyncio.Protocol):
     # Reports
 
     def ready(self, id_: str, address: str = "") -> None:
-        self._say({"say": "ready", "id": id_, **({"address": address} if address else {})})
+        self._ready = {"say": "ready", "id": id_, **({"address": address} if address else {})}
+        self._say(self._ready)
 
     def link(self, peer: str, *, up: bool, reason: str = "") -> None:
         """Tell of a link when it changes; that a lost link's session has ended too is no news."""
-        if up == (peer in self._links_up):
+        before = self._links.get(peer)
+        if up == (before is not None and before["up"]):
             return
-        if up:
-            self._links_up.add(peer)
-        else:
-            self._links_up.discard(peer)
-        self._say({"say": "link", "peer": peer, "up": up, **({} if up else {"reason": reason})})
+        self._links[peer] = {"say": "link", "peer": peer, "up": up, **({} if up else {"reason": reason})}
+        self._say(self._links[peer])
 
     def answer(self, number: object, error: str = "") -> None:
         """Say what became of an order: done, or what is wrong with it."""
@@ -108,6 +118,12 @@ class Line(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        loop = asyncio.get_running_loop()
+        self._gone, self._since = loop.create_future(), loop.time()
+        self._orders = Orders()
+        for report in (self._ready, *self._links.values()):
+            if report is not None:
+                self._say(report)
 
     def data_received(self, data: bytes) -> None:
         for order in self._orders.feed(data):
@@ -122,6 +138,22 @@ class Line(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if not self._gone.done():
             self._gone.set_result(None)
+        if self._again and not self._closed:
+            self._dialling = asyncio.create_task(self._dial())
+
+    async def _dial(self) -> None:
+        """Until there is somebody: the agent that follows comes when a controller does, or never."""
+        loop = asyncio.get_running_loop()
+        briefly = loop.time() - self._since < DIAL_AFTER_MAX_S  # whoever hung up at once is not pressed
+        after_s = DIAL_AFTER_MAX_S if briefly else DIAL_AFTER_S
+        while True:
+            await asyncio.sleep(after_s)
+            try:
+                await loop.create_unix_connection(lambda: self, self._again)
+            except OSError:
+                after_s = min(2 * after_s, DIAL_AFTER_MAX_S)
+            else:
+                return
 
 
 class Orders:
@@ -154,7 +186,7 @@ def open_line(environment: MutableMapping[str, str], note: Note = _unheard) -> L
 
     None when there is none; LineError when the variable names something else.
     """
-    text = environment.pop(LINE_VARIABLE, "")
+    text, again = environment.pop(LINE_VARIABLE, ""), environment.pop(AGAIN_VARIABLE, "")
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 10):
@@ -168,7 +200,7 @@ def open_line(environment: MutableMapping[str, str], note: Note = _unheard) -> L
         raise LineError(f"{LINE_VARIABLE}={text} is not a unix stream socket")
     sock.set_inheritable(False)
     sock.setblocking(False)
-    return Line(sock, note)
+    return Line(sock, note, again)
 
 
 def _decoded(line: bytes) -> Mapping[str, object] | ValueError:

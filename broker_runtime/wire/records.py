@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
+from functools import lru_cache
 from struct import Struct
 from typing import Any, Final
 
@@ -37,6 +38,7 @@ ATTRIBUTES_MAX: Final = ATTRIBUTES_MAX_PER_PUBLICATION
 PREDICATES_MAX: Final = PREDICATES_MAX_PER_MESSAGE
 ID_LENGTH_MAX: Final = 200
 LINKS_MAX: Final = 1_000
+PRESENT_KEPT: Final = 1_024
 LINK_NUMBER_MAX: Final = 1 << 53  # room to count on: what follows is still a 64-bit number
 _HEAD_LENGTH: Final = Struct(">I")
 _BIG_INTEGER: Final = 1  # extension code; msgpack's own integers end at 64 bits
@@ -322,8 +324,16 @@ def _filter(body: bytes) -> tuple[str, list[Predicate]]:
 _OPS: Final[dict[str, Op]] = {op.value: op for op in Op}
 
 
+@lru_cache(PRESENT_KEPT)
+def _present(attribute: str, type_: str) -> Predicate:
+    """Most of what brokers advertise of themselves, and the same from each of them."""
+    return predicate(attribute, Op.PRESENT, Type(type_))
+
+
 def _unpacked(packed: list[Any]) -> Predicate:
     attribute, name, operand, *shift = packed
+    if name == Op.PRESENT.value and not shift and isinstance(attribute, str) and isinstance(operand, str):
+        return _present(attribute, operand)
     if not isinstance(attribute, str) or not isinstance(name, str):
         raise ValueError("attribute and operator are strings")
     op: Op | CustomOperator | None = _OPS.get(name) or custom_operator(name)

@@ -1,7 +1,9 @@
 """The runtime as one archive that is named by its content, and its way into a host's folder; starts nothing.
 
 It is made of the controller's own packages, or of a wheelhouse for another platform, so no registry is asked.
-The same content has the same name everywhere: members are sorted and have no times, owners or compiled files.
+The same content has the same name everywhere: members are sorted and have no times or owners. What the
+controller's own Python reads is compiled here once, and not on every host: such files (PEP 552) are believed
+unchecked, so no host writes any beside them.
 On the host:
 
     ROOT/bundles/DIGEST/    broker_runtime, msgspec, numpy, numpy.libs; `.complete` when all of it is there
@@ -13,6 +15,7 @@ import hashlib
 import importlib.util
 import io
 import json
+import marshal
 import os
 import re
 import secrets
@@ -34,9 +37,17 @@ PACKAGES = ("broker_runtime", "msgspec", "numpy", "numpy.libs")
 LEFT_OUT_SUFFIXES = {".pyc", ".pyi", ".pxd", ".h", ".a", ".f", ".f90"}
 LEFT_OUT_FOLDERS = {"__pycache__", "tests"}
 # Measured: without these a broker, its matching and numpy's own import still work.
-LEFT_OUT_TREES = {"numpy/f2py", "numpy/distutils", "numpy/_pyinstaller", "numpy/_core/include", "numpy/doc"}
-COMPRESSION = 1  # measured: 17 MB in 0.6 s; level 6 makes 15 MB in 1.8 s
-FORMAT = "1"
+LEFT_OUT_TREES = {
+    "broker_runtime/sim",
+    *(f"numpy/{name}" for name in ("_core/include", "_core/lib", "_pyinstaller", "distutils", "doc", "f2py")),
+    *(f"numpy/{name}" for name in ("fft", "ma", "polynomial", "random", "testing")),
+}
+LEFT_OUT_EXTENSIONS = re.compile(r"numpy/_core/(_simd|_\w+_tests)\.")
+COMPRESSION = 1  # measured: 17 MB in 0.9 s; level 6 makes 15 MB in 2 s
+FORMAT = "2"
+UNCHECKED_HASH = (1).to_bytes(4, "little")  # PEP 552
+# Later versions of the format say which objects are shared, and that depends on what else has been loaded.
+MARSHAL_VERSION = 2
 LOOK_TIMEOUT_S = 15.0
 UNPACK_TIMEOUT_S = 120.0
 WHEEL = re.compile(
@@ -77,7 +88,9 @@ class _Member:
 def build(cache: Path, *, wheelhouse: Path | None = None) -> Bundle:
     """The archive, from the cache when nothing it is made of has changed."""
     members, tag = _own_members(), landing.tag()
-    if wheelhouse is not None:
+    if wheelhouse is None:
+        members += [_compiled(member) for member in members if member.name.endswith(".py")]
+    else:
         foreign, tag = _wheel_members(wheelhouse)
         members = [member for member in members if member.name.startswith("broker_runtime/")] + foreign
     members.sort(key=lambda member: member.name)
@@ -216,6 +229,20 @@ def _own_members() -> list[_Member]:
     return members
 
 
+def _compiled(source: _Member) -> _Member:
+    """What Python would write beside the file when it imports it."""
+
+    def read() -> bytes:
+        text = source.read()
+        code = compile(text, source.name, "exec", dont_inherit=True, optimize=0)
+        head = importlib.util.MAGIC_NUMBER + UNCHECKED_HASH + importlib.util.source_hash(text)
+        return head + marshal.dumps(code, MARSHAL_VERSION)
+
+    path = PurePosixPath(source.name)
+    name = path.parent / "__pycache__" / f"{path.stem}.{sys.implementation.cache_tag}.pyc"
+    return _Member(str(name), False, source.mark, read)
+
+
 def _wheel_members(wheelhouse: Path) -> tuple[list[_Member], str]:
     members, tags = [], set()
     for package in ("msgspec", "numpy"):
@@ -244,6 +271,7 @@ def wanted(name: str) -> bool:
         path.suffix not in LEFT_OUT_SUFFIXES
         and not LEFT_OUT_FOLDERS.intersection(path.parts)
         and not any(name.startswith(tree + "/") for tree in LEFT_OUT_TREES)
+        and not LEFT_OUT_EXTENSIONS.match(name)
     )
 
 

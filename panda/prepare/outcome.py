@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 REASON_LENGTH_MAX = 500
+SAID_LINES_MAX = 3
+HANG_UP = re.compile(r"Shared connection to \S+ closed\.")  # ssh says so after every program with a terminal
 
 
 class State(StrEnum):
@@ -112,9 +115,16 @@ def _reason(answer: Mapping[str, Any]) -> str:
             why = _reason({key: value for key, value in item.items() if key != "results"})
             name = item.get("item")
             return _cut(f"{' '.join(name.split())}: {why}") if isinstance(name, str) else why
-    parts = [answer.get(word) for word in ("msg", "stderr", "module_stderr", "module_stdout", "stdout")]
-    said = [" ".join(str(part).split()) for part in parts if part]
+    words = ("msg", "stderr", "module_stderr", "module_stdout")
+    parts = [HANG_UP.sub("", str(answer.get(word) or "")) for word in words]
+    parts.append(_end_of(str(answer.get("stdout") or "")))
+    said = [" ".join(part.split()) for part in parts if part.strip()]
     return _cut(": ".join(dict.fromkeys(said[:2])) or "no reason was given")
+
+
+def _end_of(text: str) -> str:
+    """What a program said last is why it ended."""
+    return "\n".join([line for line in text.splitlines() if line.strip()][-SAID_LINES_MAX:])
 
 
 def _cut(text: str) -> str:

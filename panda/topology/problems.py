@@ -103,7 +103,12 @@ def shown(word: str) -> str:
     """A word of the user's in a message: short, and without anything that a terminal would obey."""
     if len(word) > _WORD_SHOWN_MAX_CHARACTERS:
         word = word[:_WORD_SHOWN_MAX_CHARACTERS] + "…"
-    return "".join(map(_visible, word)) or "''"
+    return visible(word) or "''"
+
+
+def visible(text: str) -> str:
+    """A text of which a terminal shows every character and obeys none."""
+    return "".join(map(_visible, text))
 
 
 def _visible(character: str) -> str:

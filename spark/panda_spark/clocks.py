@@ -1,8 +1,8 @@
 """Decides what a host's time was by the controller's clock, and how wrong that may be; measures nothing.
 
 Offsets were measured now and then. Between two measurements the offset is taken from the line through them,
-before the first and after the last it is theirs. Measurements are filed under the hour's slices they touch, so
-that an event meets only the one or two of its own slice: an equi-join, whatever the length of a run.
+before the first and after the last it is theirs. The stretches between them are filed under the slices of
+time that they touch, so that an event meets only the one or two of its own: an equi-join, however long a run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decides what the folders of runs say beside their logs: plans, journals, clocks; small, and read anew each time."""
+"""Decides what the folders of runs say beside their logs: plans, journals, clocks; all of it small."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class RunFolders:
         files = self._named(name, besides="/hosts/")
         if not files:
             return self._spark.createDataFrame([], struct(run=TEXT, text=TEXT))
-        read = self._spark.read.option("wholetext", True).text(files)
+        read = self._spark.read.text(files, wholetext=True)
         return read.select(F.regexp_extract(_file(), pattern, 1).alias("run"), F.col("value").alias("text"))
 
     def _records(
@@ -79,7 +79,9 @@ class RunFolders:
 
         files = self._named(name, within, besides)
         if not files:
-            return self._spark.createDataFrame([], StructType([*struct(run=TEXT, folder=TEXT).fields, *fields]))
+            return self._spark.createDataFrame(
+                [], StructType([*struct(run=TEXT, folder=TEXT).fields, *fields])
+            )
         read = self._spark.read.text(files).select("value", _file().alias("file"))
         folder = F.regexp_extract("file", pattern, 2) if within else F.lit("")
         opened = read.select(

@@ -140,7 +140,10 @@ class Lake:
     def parts(self, name: str, schema: StructType, generations: Mapping[str, Sequence[str]]) -> DataFrame:
         """Rows of a table by generation and run; Spark opens no other files."""
         full = StructType(
-            [*(each for each in schema.fields if each.name != GENERATION), StructField(GENERATION, StringType())]
+            [
+                *(each for each in schema.fields if each.name != GENERATION),
+                StructField(GENERATION, StringType()),
+            ]
         )
         if not generations or name not in self._store.folders(self.path):
             return self._spark.createDataFrame([], full)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -159,16 +158,13 @@ def _cell(kind: str, text: str) -> dict[str, str]:
 
 def open_tables(lake: str) -> SparkSession:
     """A session in which every table of the lake is a view."""
+    from panda_spark.asking import known_runs, open_views
     from panda_spark.lake import Lake
     from panda_spark.session import Place, open_session
-    from panda_spark.tables import TABLES
 
     spark = open_session(Place())
     opened = Lake(spark, lake)
-    runs = opened.runs()
-    for name, schema in TABLES.items():
-        read = opened.lines if name == "bronze" else partial(opened.table, name)
-        read(schema, runs).createOrReplaceTempView(name)
+    open_views(opened, known_runs(opened))
     return spark
 
 

@@ -1,4 +1,4 @@
-"""Decides in which order the folders of runs become tables: what is new is read, what it changes is made again."""
+"""Decides in which order folders of runs become tables: what is new is read, what it changes is remade."""
 
 from __future__ import annotations
 
@@ -85,9 +85,7 @@ def find(spark: SparkSession, folders: Iterable[str]) -> dict[str, RunFiles]:
     return found
 
 
-def analyze(
-    spark: SparkSession, lake: Lake, folders: Sequence[str], options: Options, tell: Tell
-) -> Done:
+def analyze(spark: SparkSession, lake: Lake, folders: Sequence[str], options: Options, tell: Tell) -> Done:
     """Bring the tables up to date with the folders; what has not changed is not read again."""
     tell("looking for what is new", 0, 0)
     begun = time.monotonic()
@@ -164,19 +162,17 @@ class _Maker:
             lines = ingest.lines(self._spark, [file.path for file in to_read])
             self._write("bronze", ingest.bronze(lines))
         bronze = self._lake.lines(TABLES["bronze"], states)
-        plans, clocks, controllers = beside.plans(), beside.clocks(), beside.controllers()
-        starts = course.starts(plans, controllers, bronze)
+        plans, clocks = beside.plans().persist(), beside.clocks().persist()
+        starts = course.starts(plans, beside.controllers(), bronze).persist()
         self._write("events", silver.events(bronze, clocks, silver.homes(plans), starts))
         events = self._read("events")
-        agents = course.agent_events(beside.agents(plans), clocks)
+        agents = course.agent_events(beside.agents(plans), clocks).persist()
         logged = course.logged(self._spark, logs)
         self._write_all(
             {
                 "quarantine": ingest.quarantine(bronze),
                 "runs": course.runs(plans, beside.versions(), beside.configurations(), events, starts),
-                "processes": course.processes(
-                    plans, agents, logged, host_folder(F.col("host")), starts
-                ),
+                "processes": course.processes(plans, agents, logged, host_folder(F.col("host")), starts),
                 "clocks": course.clocks(clocks, starts),
                 "schedule": course.schedule(plans, agents, starts),
                 "marks": course.marks(agents, starts),
@@ -234,11 +230,11 @@ class _Maker:
         self._tell(f"making {table}", self._made, len(TABLES))
         begun = time.monotonic()
         schema = TABLES[table]
-        typed = rows.select(*(F.col(each.name).cast(each.dataType).alias(each.name) for each in schema.fields))
+        typed = rows.select(
+            *(F.col(each.name).cast(each.dataType).alias(each.name) for each in schema.fields)
+        )
         by = ("run", "kind") if table == "events" else ("run",)
         shaped = typed if table in LARGE else typed.coalesce(1)
-        shaped.write.partitionBy(*by).mode("errorifexists").parquet(
-            self._lake.place(table, self._generation)
-        )
+        shaped.write.partitionBy(*by).mode("error").parquet(self._lake.place(table, self._generation))
         self._made += 1
         self._took_s[table] = time.monotonic() - begun

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 LOCAL: Final = "local[*]"
 PARTITION_BYTES: Final = 64 << 20  # of input, for a task of a shuffle
 PARTITIONS_MIN, PARTITIONS_MAX = 2, 400
+SMALL_BYTES: Final = 64 << 20  # of input, for which compiling the queries takes longer than running them
 
 # Of every session, wherever it runs; all of them can be set while it lives.
 SETTINGS: Final = {
@@ -21,7 +22,7 @@ SETTINGS: Final = {
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.adaptive.skewJoin.enabled": "true",
-    # What one subscription gets from one publisher stays together: sorted, compared and counted where it lies.
+    # What one subscription gets from one publisher stays together: sorted, compared and counted in one place.
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
     "spark.sql.autoBroadcastJoinThreshold": str(32 << 20),
     # One parse of a line for all of its fields, instead of one for each.
@@ -74,7 +75,10 @@ def open_session(place: Place) -> SparkSession:
 def fit(session: SparkSession, input_bytes: int) -> None:
     """As many tasks as the input is worth: a small run should not pay for hundreds of empty ones."""
     wanted = max(PARTITIONS_MIN, min(PARTITIONS_MAX, input_bytes // PARTITION_BYTES))
+    small = input_bytes < SMALL_BYTES
     session.conf.set("spark.sql.shuffle.partitions", str(wanted))
+    session.conf.set("spark.sql.codegen.wholeStage", str(not small).lower())
+    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN" if small else "FALLBACK")
 
 
 def default_memory() -> str:

@@ -33,5 +33,7 @@ def events(bronze: DataFrame, clocks: DataFrame, homes: DataFrame, beginnings: D
 def homes(plans: DataFrame) -> DataFrame:
     """On which host the plan has each broker and client."""
     process = plans.select("run", F.explode("processes").alias("process"))
-    named = process.select("run", F.col("process.speaks").alias("client"), F.col("process.host").alias("home"))
+    named = process.select(
+        "run", F.col("process.speaks").alias("client"), F.col("process.host").alias("home")
+    )
     return named.where("client <> ''").dropDuplicates(["run", "client"])

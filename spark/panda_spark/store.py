@@ -119,13 +119,13 @@ class SparkStore:
         )
 
     def texts(self, folder: str) -> Mapping[str, str]:
-        read = self._spark.read.option("wholetext", True).option("recursiveFileLookup", True)
-        named = read.text(folder).select(F.col("_metadata.file_path").alias("file"), "value")
+        read = self._spark.read.option("recursiveFileLookup", True).text(folder, wholetext=True)
+        named = read.select(F.col("_metadata.file_path").alias("file"), "value")
         return {row.file.rsplit("/", 2)[-2]: row.value for row in named.orderBy("file").collect()}
 
     def write(self, folder: str, name: str, text: str) -> None:
         row = self._spark.range(1).select(F.lit(text).alias("value"))
-        row.coalesce(1).write.mode("errorifexists").text(joined(folder, name))
+        row.coalesce(1).write.mode("error").text(joined(folder, name))
 
     def folders(self, folder: str) -> Sequence[str]:
         return sorted({each.relative.split("/")[0] for each in self.files(folder) if "/" in each.relative})

@@ -13,9 +13,7 @@ _TYPES: Final[dict[str, DataType]] = {"text": TEXT, "number": NUMBER, "integer":
 
 def _table(**columns: str) -> StructType:
     """Columns by type; `run` is the last, because tables are partitioned by it."""
-    typed = [
-        StructField(name, _TYPES[type_]) for type_, names in columns.items() for name in names.split()
-    ]
+    typed = [StructField(name, _TYPES[type_]) for type_, names in columns.items() for name in names.split()]
     return StructType([*typed, StructField("run", TEXT)])
 
 
@@ -96,12 +94,11 @@ GOLD: Final[dict[str, StructType]] = {
         number="value from_s until_s gap_s recover_s p50_before_s p50_during_s",
         integer="published delivered late lost",
     ),
-    "detections": _table(
-        text="detection subscription subscriber", number="at_s latency_s", integer="events"
-    ),
+    "detections": _table(text="detection subscription subscriber", number="at_s latency_s", integer="events"),
     "missing": _table(text="what host process"),
     "summary": _table(
-        integer=f"published expected delivered {_VERDICT_COUNTS} records bytes faults failed quarantined missing",
+        integer=f"published expected delivered {_VERDICT_COUNTS} records bytes"
+        " faults failed quarantined missing",
         number="latency_mean_s latency_p50_s latency_p95_s latency_p99_s latency_max_s latency_error_s"
         " published_per_s delivered_per_s hops_mean schedule_p50_s schedule_p99_s schedule_max_s duration_s",
     ),
@@ -113,4 +110,6 @@ TABLES: Final[dict[str, StructType]] = {
     "events": EVENTS,
     **GOLD,
 }
-LARGE: Final = frozenset(("bronze", "events", "publications", "deliveries"))  # as many rows as there were events
+LARGE: Final = frozenset(
+    ("bronze", "events", "publications", "deliveries")
+)  # as many rows as there were events

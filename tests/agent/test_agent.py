@@ -1,6 +1,7 @@
 """A real supervisor behind a real relay: it keeps time, survives, ends what it started and nothing else."""
 
 import base64
+import contextlib
 import os
 import shutil
 import signal
@@ -30,6 +31,33 @@ def sleeper(id_: str, **fields: Any) -> dict[str, Any]:
 def broker(id_: str, **fields: Any) -> dict[str, Any]:
     arguments = ["-i", id_, "-p", "0", "--log", "log.jsonl"]
     return {"id": id_, "kind": "runtime", "word": "broker", "arguments": arguments, **fields}
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def chain(names: str) -> list[dict[str, Any]]:
+    """Brokers, each linked with the one before."""
+    ports = {name: free_port() for name in names}
+    brokers = [
+        broker(name, arguments=["-i", name, "-p", str(ports[name]), "--log", "log.jsonl"]) for name in names
+    ]
+    for one, near in zip(brokers[1:], names, strict=False):
+        one["arguments"] += ["-n", f"127.0.0.1:{ports[near]}"]
+    return brokers
+
+
+def dialled(folder: Path, name: str) -> socket.socket:
+    sock = socket.socket(socket.AF_UNIX)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        sock.connect(f"/proc/self/fd/{descriptor}/{name}")
+    finally:
+        os.close(descriptor)
+    return sock
 
 
 def adds(processes: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -93,7 +121,7 @@ def test_a_forked_process_carries_its_marker_and_no_secret_can_be_seen(host: Hos
 def test_everything_of_a_run_is_for_its_user_alone(host: Host) -> None:
     host.connect().steer()
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in host.folder().iterdir()}
-    assert modes == {"agent.log": 0o600, "agent.sock": 0o600, "journal.jsonl": 0o600, "lock": 0o600}
+    assert modes == dict.fromkeys(("agent.log", "agent.sock", "journal.jsonl", "line.sock", "lock"), 0o600)
     assert stat.S_IMODE(host.folder().stat().st_mode) == 0o700
 
 
@@ -150,7 +178,7 @@ def test_a_killed_supervisor_is_followed_by_one_that_adopts_and_goes_on(host: Ho
     assert other.steer()["epoch"] == 2
     other.ask("events", since=0)
     other.wait_for("ended")
-    assert "line is lost" in other.wait_for("done", number=4)["error"]
+    assert "error" not in other.wait_for("done", number=4)
     assert [event["process"] for event in other.of("started")] == ["A", "B", "Late"]
     assert all(lives(*one) for one in first.values())
     assert [event["pid"] for event in other.of("opened")][-1] == host.supervisor()[0]
@@ -158,6 +186,84 @@ def test_a_killed_supervisor_is_followed_by_one_that_adopts_and_goes_on(host: Ho
     assert status["B"]["ready"] is True
     other.ask("stop")
     assert not any(lives(*identity(event)) for event in other.of("started"))
+
+
+def taken_over(host: Host, controller: Controller) -> Controller:
+    """Kill the supervisor and let another take over; its controller knows the whole story."""
+    end(*host.supervisor())
+    controller.close()
+    other = host.connect()
+    other.steer()
+    other.ask("events", since=0)
+    return other
+
+
+def test_a_broker_that_starts_while_its_supervisor_is_killed_becomes_ready(
+    host: Host, tmp_path: Path
+) -> None:
+    token = tmp_path / "token"
+    os.mkfifo(token, 0o600)  # it waits for its token until somebody writes one
+    waiting = broker("A")
+    waiting["arguments"] += ["--token-file", str(token)]
+    controller = host.connect()
+    controller.steer()
+    controller.run(spec_of([waiting], adds([waiting])), go=False)
+    other = taken_over(host, controller)
+    other.wait_for("opened", count=2)
+    assert other.of("ready") == []
+    token.write_text(SECRET)
+    assert other.wait_for("ready", process="A")["address"].startswith("127.0.0.1:")
+    assert other.of("trouble") == []
+    other.ask("stop")
+
+
+def test_after_a_supervisor_was_killed_links_are_reported_and_cut(host: Host) -> None:
+    controller = host.connect()
+    controller.steer()
+    brokers = chain("AB")
+    controller.run(spec_of(brokers, adds(brokers)))
+    for name, peer in ("AB", "BA"):
+        controller.wait_for("link", process=name, peer=peer, up=True)
+    other = taken_over(host, controller)
+    other.ask("step", step=step(3, None, "fault", "A", fault="cut", peer="B", for_s=0.5))
+    assert "error" not in other.wait_for("done", number=3)
+    for process, peer in ("AB", "BA"):
+        other.wait_for("link", process=process, peer=peer, up=False)
+    other.wait_for("healed", process="A", peer="B")
+    for process, peer in ("AB", "BA"):
+        other.wait_for("link", process=process, peer=peer, up=True, count=2)
+    other.ask("stop")
+
+
+def test_what_became_of_links_while_no_supervisor_lived_is_told_to_the_next(host: Host) -> None:
+    controller = host.connect()
+    controller.steer()
+    brokers = chain("AB")
+    controller.run(spec_of(brokers, adds(brokers)))
+    controller.wait_for("link", process="A", peer="B", up=True)
+    b = identity(controller.wait_for("started", process="B"))
+    end(*host.supervisor())
+    end(*b)
+    log = host.folder() / "processes" / "A" / "log.jsonl"
+    until(lambda: "link_down" in log.read_text())
+    other = taken_over(host, controller)
+    other.wait_for("exited", process="B")
+    assert other.wait_for("link", process="A", peer="B", up=False)["reason"]
+    other.ask("stop")
+
+
+def test_nobody_but_a_process_of_the_run_gets_a_line(host: Host) -> None:
+    controller = host.connect()
+    controller.steer()
+    controller.run(spec_of([broker("A")], adds([broker("A")])))
+    controller.wait_for("ready", process="A")
+    with dialled(host.folder(), "line.sock") as sock, contextlib.suppress(ConnectionError):
+        sock.sendall(b'{"say":"link","peer":"Ghost","up":true}\n')
+        assert sock.recv(1) == b""
+    controller.ask("step", step=step(2, None, "fault", "A", fault="cut", peer="B", for_s=0.1))
+    controller.wait_for("healed", process="A")
+    assert controller.of("link") == []
+    controller.ask("stop")
 
 
 def test_look_alikes_survive_remove_kill_stop_and_clean(host: Host) -> None:
@@ -478,12 +584,7 @@ def test_a_controller_that_closes_its_input_gets_its_answers(host: Host) -> None
 
 def test_the_socket_takes_nobody_without_a_hello(host: Host) -> None:
     host.connect().steer()
-    with socket.socket(socket.AF_UNIX) as sock:
-        folder = os.open(host.folder(), os.O_RDONLY)
-        try:
-            sock.connect(f"/proc/self/fd/{folder}/agent.sock")
-        finally:
-            os.close(folder)
+    with dialled(host.folder(), "agent.sock") as sock:
         sock.sendall(b'\x00\x00\x00\x16{"id":1,"do":"status"}')
         assert b"say hello first" in sock.recv(1000)
 
@@ -512,20 +613,10 @@ def test_the_agent_needs_nothing_but_the_standard_library() -> None:
     assert done.stdout == "[]\n"
 
 
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
-
-
 def test_a_cut_between_brokers_is_seen_and_heals_by_its_lease(host: Host) -> None:
     controller = host.connect()
     controller.steer()
-    ports = {"A": free_port(), "B": free_port()}
-    brokers = [
-        broker(name, arguments=["-i", name, "-p", str(ports[name]), "--log", "log.jsonl"]) for name in "AB"
-    ]
-    brokers[1]["arguments"] += ["-n", f"127.0.0.1:{ports['A']}"]
+    brokers = chain("AB")
     steps = [*adds(brokers), step(3, 0.1, "fault", "A", fault="cut", peer="B", for_s=0.5)]
     controller.run(spec_of(brokers, steps), go=False)
     for name, peer in ("AB", "BA"):

@@ -77,9 +77,9 @@ class Panda:
         self._started.append(process)
         return process
 
-    def end(self, process: subprocess.Popen[str]) -> Ended:
+    def end(self, process: subprocess.Popen[str], timeout_s: float = TIMEOUT_S) -> Ended:
         try:
-            out, err = process.communicate(timeout=TIMEOUT_S)
+            out, err = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
             process.kill()
             out, err = process.communicate()

@@ -67,6 +67,41 @@ def test_a_way_is_found_exactly_when_there_is_one_besides_the_direct_link(pairs)
     assert all(graph.has_edge(a, b) for a, b in itertools.pairwise(way))
 
 
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(BROKERS), st.dictionaries(st.sampled_from(BROKERS), st.integers(1, 2)))
+    )
+)
+def test_edges_and_surplus_kept_state_by_state_are_those_of_the_states_at_hand(news):
+    node = Overlay("A", 1)
+    states = {"A": {}}
+    for count, (name, links) in enumerate(news, 2):
+        links = {peer: stamp for peer, stamp in links.items() if peer != name}
+        states[name] = links
+        if name == "A":
+            for peer in node.own.links:
+                node.link_down(peer)
+            for peer, stamp in links.items():
+                node.link_up(peer, stamp)
+        else:
+            node.learn(LinkState(name, (1, count), links))
+        edges = {
+            (stamp, min(a, b), max(a, b))
+            for a, links_ in states.items()
+            for b, stamp in links_.items()
+            if states.get(b, {}).get(a) == stamp
+        }
+        assert node.edges() == sorted(edges)
+        kept, surplus = networkx.Graph(), []
+        kept.add_nodes_from(BROKERS)
+        for _, a, b in sorted(edges):
+            if not networkx.has_path(kept, a, b):
+                kept.add_edge(a, b)
+            elif "A" in (a, b):
+                surplus.append(b if a == "A" else a)
+        assert node.surplus() == surplus
+
+
 def test_a_link_counts_only_when_both_ends_name_it_with_one_stamp():
     node = Overlay("A", 1)
     node.link_up("B", 5)

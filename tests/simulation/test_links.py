@@ -3,6 +3,7 @@
 import pytest
 
 from broker_runtime.client_core import Acknowledged, Connected, Disconnected, Lost, Refused
+from broker_runtime.seam import Reachable
 from tests.simulation.world import World
 
 ALL = "[class,eq,'stock']"
@@ -153,6 +154,39 @@ def test_a_broker_that_stopped_with_goodbye_is_found_again() -> None:
     world.cluster.start_broker("B2")
     world.calm()
     assert world.told(client, Connected) == [Connected("B2", resumed=False)] * 2
+    world.checked()
+
+
+def test_a_peer_that_can_be_reached_again_is_dialled_at_once() -> None:
+    world = World("B1-B2")
+    world.cluster.kill_broker("B2", quietly=False)
+    world.run(10.0)  # by now tries are seconds apart
+    world.cluster.start_broker("B2")
+    world.network.hand(world.network.nodes["B1"], Reachable("B2"))
+    world.run(0.1)
+    assert world.cluster.brokers["B1"].overlay.brokers == ["B1", "B2"]
+    world.checked()
+
+
+def test_a_peer_that_could_not_be_reached_after_all_is_tried_again_soon() -> None:
+    world = World("B1-B2")
+    world.cluster.kill_broker("B2", quietly=False)
+    world.run(10.0)
+    world.network.hand(world.network.nodes["B1"], Reachable("B2"))
+    world.run(0.05)
+    world.cluster.start_broker("B2")
+    world.run(0.5)
+    assert world.cluster.brokers["B1"].overlay.brokers == ["B1", "B2"]
+    world.checked()
+
+
+def test_that_a_connected_peer_can_be_reached_is_no_news() -> None:
+    world = World("B1-B2")
+    world.run(1.0)
+    for name, peer in (("B1", "B2"), ("B2", "B1"), ("B1", "B9")):
+        world.network.hand(world.network.nodes[name], Reachable(peer))
+    world.run(1.0)
+    assert not world.logged("down")
     world.checked()
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.soak import soak_controller, soak_gate, soak_hosts, soak_scale, soak_schedule
+from tests.soak import soak_controller, soak_gate, soak_hosts, soak_prepare, soak_scale, soak_schedule
 from tests.soak.ground import Options
 
 SOAKS: dict[str, Callable[[Options], list[str]]] = {
@@ -19,6 +19,7 @@ SOAKS: dict[str, Callable[[Options], list[str]]] = {
     "scale": soak_scale.soak,
     "controller": soak_controller.soak,
     "hosts": soak_hosts.soak,
+    "prepare": soak_prepare.soak,
 }
 
 

@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("verb", choices=["up", "keep"])
     parser.add_argument("--hosts", type=int, default=4)
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--kind", default="", choices=["", "namespaces", "loopback"])
+    parser.add_argument("--kind", default="", choices=["", "namespaces", "networked", "loopback"])
     parser.add_argument("--options", type=json.loads, default={}, help="more lines of sshd_config, as JSON")
     parser.add_argument("--remove", action="store_true", help="remove the folder at the end")
     told = parser.parse_args()

@@ -81,10 +81,10 @@ class BedHost:
     ) -> "subprocess.CompletedProcess[str]":
         """Runs a program on the host without SSH: as root, or as the user that logs in."""
         command = list(argv)
-        if self.place.link:
+        if self.place.enclosed:
             become = ["setpriv", f"--reuid={USER_ID}", f"--regid={USER_ID}", "--init-groups"]
             become += ["env", f"HOME=/home/{USER}", f"USER={USER}"]
-            command = [*self._entrance(), *(become if as_user else []), *command]
+            command = [*self.entrance(), *(become if as_user else []), *command]
         return subprocess.run(
             command, check=check, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=END_S
         )
@@ -93,12 +93,12 @@ class BedHost:
         """Of everything that runs on the host, as this machine numbers them."""
         return descendants(self.place.pid)
 
-    def _entrance(self) -> list[str]:
+    def entrance(self) -> list[str]:
         first = descendants(self.place.pid)[0]
         return ["nsenter", f"--target={first}", "--all", "--wd=/"]
 
     def _signal(self, number: signal.Signals) -> None:
-        for pid in (*self.processes(), *([] if self.place.link else [self.place.pid])):
+        for pid in (*self.processes(), *([] if self.place.enclosed else [self.place.pid])):
             with contextlib.suppress(OSError):
                 if Path(f"/proc/{pid}/comm").read_text().strip().startswith("sshd"):
                     os.kill(pid, number)

@@ -14,7 +14,10 @@ KEY_NAME = "id_ed25519"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One host, as the keeper describes it; `pid` is the process whose end is the host's end."""
+    """One host, as the keeper describes it; `pid` is the process whose end is the host's end.
+
+    An `enclosed` host has files and processes of its own; one with a `link`, a network of its own too.
+    """
 
     name: str
     address: str
@@ -23,7 +26,8 @@ class Place:
     root: str
     known_hosts_line: str
     pid: int
-    link: str
+    link: str = ""
+    enclosed: bool = False
 
 
 def make_key(path: Path, comment: str) -> str:

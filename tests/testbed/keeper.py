@@ -21,12 +21,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.testbed.files import KEY_NAME, Place, describe, lay_out, make_key, sshd_config
+from tests.testbed.files import KEY_NAME, USER, Place, describe, lay_out, make_key, sshd_config
 
 BEDS_MAX = 99
 HOSTS_MAX = 200
 READY_S = 30.0
 FIRST_ADDRESS = 10
+LOOPBACK_PORT = 2200
 SSHD = "/usr/sbin/sshd"
 END_WITH_US = ["setpriv", "--pdeathsig", "KILL"]
 
@@ -44,7 +45,7 @@ def keep_until_the_end(count: int, folder: Path, kind: str, options: Mapping[str
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     assert 1 <= count <= HOSTS_MAX
     with claimed_number() as number:
-        make = namespaces if kind == "namespaces" else loopback
+        make = {"namespaces": namespaces, "networked": networked, "loopback": loopback}[kind]
         with make(number, count, folder, options) as places:
             describe(folder, places)
             wait_until_ready(places)
@@ -103,10 +104,10 @@ def namespaces(number: int, count: int, folder: Path, options: Mapping[str, str]
             (own / "mount").mkdir()
             host_key = make_key(own / "host_key", name)
             lay_out(own / "files", name, own / "host_key", public, options)
-            process = enter(f"pb{number}h{index}", own, name)
+            process = enter(["ip", "netns", "exec", f"pb{number}h{index}"], own, name)
             processes.append(process)
             line, link = f"{address} {host_key}", f"pb{number}v{index}"
-            places.append(Place(name, address, 22, "panda", ".panda", line, process.pid, link))
+            places.append(Place(name, address, 22, USER, ".panda", line, process.pid, link, enclosed=True))
         yield places
     finally:
         for process in processes:
@@ -116,12 +117,39 @@ def namespaces(number: int, count: int, folder: Path, options: Mapping[str, str]
         remove_names(number)
 
 
-def enter(namespace: str, own: Path, name: str) -> "subprocess.Popen[bytes]":
+@contextlib.contextmanager
+def networked(number: int, count: int, folder: Path, options: Mapping[str, str]) -> Iterator[list[Place]]:
+    """Hosts with files and processes of their own, but in this machine's network: they reach registries."""
+    processes: list[subprocess.Popen[bytes]] = []
+    public = make_key(folder / KEY_NAME, "bed")
+    try:
+        places = []
+        for index in range(1, count + 1):
+            name, address = f"h{index}", f"127.97.{number}.{FIRST_ADDRESS + index - 1}"
+            own, port = folder / name, LOOPBACK_PORT + number
+            (own / "files").mkdir(parents=True)
+            (own / "mount").mkdir()
+            host_key = make_key(own / "host_key", name)
+            told = {"ListenAddress": f"{address}:{port}", **options}
+            lay_out(own / "files", name, own / "host_key", public, told)
+            process = enter([], own, name)
+            processes.append(process)
+            line = f"[{address}]:{port} {host_key}"
+            places.append(Place(name, address, port, USER, ".panda", line, process.pid, enclosed=True))
+        yield places
+    finally:
+        for process in processes:
+            process.kill()
+        for process in processes:
+            process.wait()
+
+
+def enter(network: list[str], own: Path, name: str) -> "subprocess.Popen[bytes]":
     script = Path(__file__).with_name("enter-host.sh")
     fresh = ["unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child=SIGKILL"]
     with (own / "sshd.log").open("wb") as log:
         return subprocess.Popen(
-            [*END_WITH_US, "ip", "netns", "exec", namespace, *fresh, str(script), str(own), name],
+            [*END_WITH_US, *network, *fresh, str(script), str(own), name],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -191,7 +219,7 @@ def loopback(number: int, count: int, folder: Path, options: Mapping[str, str]) 
             own = folder / name
             (own / "home").mkdir(parents=True)
             host_key = make_key(own / "host_key", name)
-            port = 2200 + number
+            port = LOOPBACK_PORT + number
             told = {
                 "ListenAddress": f"{address}:{port}",
                 "HostKey": str(own / "host_key"),
@@ -207,7 +235,7 @@ def loopback(number: int, count: int, folder: Path, options: Mapping[str, str]) 
                 )
             processes.append(process)
             line, root = f"[{address}]:{port} {host_key}", str(own / "home" / ".panda")
-            places.append(Place(name, address, port, getpass.getuser(), root, line, process.pid, ""))
+            places.append(Place(name, address, port, getpass.getuser(), root, line, process.pid))
         yield places
     finally:
         for process in processes:

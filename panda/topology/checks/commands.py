@@ -9,7 +9,7 @@ from broker_runtime.dialect.options import nearest
 from broker_runtime.dialect.scripts import START_SCRIPTS
 from panda.topology.commands import WILDCARDS, Said, said_by
 from panda.topology.model import BROKER, COMMAND, Action, Step, Topology
-from panda.topology.problems import Problem, error, shown, warning
+from panda.topology.problems import Problem, error, shown, visible, warning
 
 _NEAREST = re.compile(r" \((did you mean .*\?)\)$")
 _SCRIPT = re.compile(r"(?:.*/)?(start[A-Za-z]*)(?:\.sh)?")
@@ -55,4 +55,4 @@ def _added(topology: Topology) -> Iterator[tuple[Step, Said]]:
 
 
 def _printable(message: str) -> str:
-    return "".join(each if each.isprintable() else "?" for each in message)[:500]
+    return visible(message)[:500]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from ipaddress import IPv4Address
 from typing import Final
 
 from broker_runtime.language.identifiers import check_id
@@ -14,6 +15,7 @@ from panda.topology.problems import Problem, error, shown, warning
 
 HOST_MAX_CHARACTERS: Final = 253
 _HOST = re.compile(r"[A-Za-z0-9:][A-Za-z0-9_.:%-]*")
+_NUMBERS = re.compile(r"[0-9.]*\.[0-9.]*")
 _RESERVED: Final = frozenset(("for",))
 
 
@@ -35,6 +37,17 @@ def illegal_hosts(topology: Topology) -> Iterator[Problem]:
         if step.action is Action.ADD and not good:
             hint = "a host is an address or a name; users and ports come from the inventory or ssh_config"
             yield error(step.where("host"), f"{shown(step.host)} is no host", hint)
+        elif step.action is Action.ADD and _NUMBERS.fullmatch(step.host) and not _is_address(step.host):
+            hint = "an address has four numbers from 0 to 255, and a name has a letter"
+            yield error(step.where("host"), f"{step.host} is no address", hint)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        IPv4Address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def duplicate_processes(topology: Topology) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""Decides how much brokers had to do: traffic by neighbour, load over all and over time, and how evenly it lay."""
+"""Decides how much brokers had to do: traffic by neighbour, load in all and over time, and how evenly."""
 
 from __future__ import annotations
 
@@ -61,8 +61,10 @@ def samples(events: DataFrame) -> DataFrame:
 
 def load(events: DataFrame, traffic_: DataFrame, processes: DataFrame) -> DataFrame:
     """What each broker did in all its lives."""
-    brokers = processes.where("role = 'broker'").groupBy("run", F.col("speaks").alias("broker")).agg(
-        F.max("host").alias("host")
+    brokers = (
+        processes.where("role = 'broker'")
+        .groupBy("run", F.col("speaks").alias("broker"))
+        .agg(F.max("host").alias("host"))
     )
     told = events.where("kind = 'load'")
     order = Window.partitionBy("run", "proc").orderBy("t_raw", "block", "row")
@@ -109,17 +111,23 @@ def spread(load_: DataFrame) -> DataFrame:
     )
     long = told.unpivot(["run", "broker"], list(METRICS), "metric", "value").where("value IS NOT NULL")
     rank = F.row_number().over(Window.partitionBy("run", "metric").orderBy("value", "broker"))
-    summed = long.withColumn("rank", rank).groupBy("run", "metric").agg(
-        F.count("*").alias("brokers"),
-        F.avg("value").alias("mean"),
-        F.min("value").alias("min"),
-        F.max("value").alias("max"),
-        F.stddev_pop("value").alias("deviation"),
-        F.sum(F.col("rank") * F.col("value")).alias("weighted"),
-        F.sum("value").alias("total"),
+    summed = (
+        long.withColumn("rank", rank)
+        .groupBy("run", "metric")
+        .agg(
+            F.count("*").alias("brokers"),
+            F.avg("value").alias("mean"),
+            F.min("value").alias("min"),
+            F.max("value").alias("max"),
+            F.stddev_pop("value").alias("deviation"),
+            F.sum(F.col("rank") * F.col("value")).alias("weighted"),
+            F.sum("value").alias("total"),
+        )
     )
     some = F.col("total") > 0
-    gini = 2 * F.col("weighted") / (F.col("brokers") * F.col("total")) - (F.col("brokers") + 1) / F.col("brokers")
+    gini = 2 * F.col("weighted") / (F.col("brokers") * F.col("total")) - (F.col("brokers") + 1) / F.col(
+        "brokers"
+    )
     return summed.select(
         "run",
         "metric",

@@ -1,4 +1,4 @@
-"""Decides how a run went: its processes, links, clocks, steps and marks, by the words of plan, agents and brokers."""
+"""Decides how a run went: processes, links, clocks, steps and marks, by what plan, agents and brokers say."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def starts(plans: DataFrame, controllers: DataFrame, bronze: DataFrame) -> DataF
     began = controllers.where("kind = 'go'").groupBy("run").agg(F.max("t0").alias("go"))
     wrote = bronze.groupBy("run").agg(F.min("t").alias("first"))
     begun = controllers.groupBy("run").agg(F.min("t").alias("begun"))
-    whole = plans.select("run").join(began, "run", "left").join(wrote, "run", "left").join(begun, "run", "left")
+    whole = (
+        plans.select("run").join(began, "run", "left").join(wrote, "run", "left").join(begun, "run", "left")
+    )
     return whole.select("run", F.coalesce("go", "first", "begun", F.lit(0.0)).alias("t0"))
 
 
@@ -35,9 +37,7 @@ def runs(
 ) -> DataFrame:
     spans = events.groupBy("run").agg(F.min("at_s").alias("first_s"), F.max("at_s").alias("last_s"))
     brokers = F.size(F.filter("processes", lambda each: each["word"] == "broker"))
-    clients = F.size(
-        F.filter("processes", lambda each: (each["speaks"] != "") & (each["word"] != "broker"))
-    )
+    clients = F.size(F.filter("processes", lambda each: (each["speaks"] != "") & (each["word"] != "broker")))
     whole = (
         plans.join(versions, "run", "left")
         .join(configurations, "run", "left")
@@ -99,13 +99,17 @@ def processes(
     def when(kind: str, name: str) -> Column:
         return F.min(F.when(F.col("kind") == kind, F.col(name)))
 
-    lived = numbered.where("life > 0").groupBy("run", "process", "life").agg(
-        when("started", "t").alias("started_t"),
-        when("ready", "t").alias("ready_t"),
-        when("exited", "t").alias("ended_t"),
-        when("exited", "code").alias("code"),
-        when("exited", "signal").alias("signal"),
-        F.bool_and(F.when(F.col("kind") == "exited", F.col("expected"))).alias("expected"),
+    lived = (
+        numbered.where("life > 0")
+        .groupBy("run", "process", "life")
+        .agg(
+            when("started", "t").alias("started_t"),
+            when("ready", "t").alias("ready_t"),
+            when("exited", "t").alias("ended_t"),
+            when("exited", "code").alias("code"),
+            when("exited", "signal").alias("signal"),
+            F.bool_and(F.when(F.col("kind") == "exited", F.col("expected"))).alias("expected"),
+        )
     )
     home = logged_.withColumn("logged", F.lit(True))
     whole = (
@@ -147,7 +151,9 @@ def clocks(read: DataFrame, starts_: DataFrame) -> DataFrame:
 def schedule(plans: DataFrame, agents: DataFrame, starts_: DataFrame) -> DataFrame:
     """Every step that was planned or done, with both times."""
     steps = plans.select("run", F.explode("steps").alias("step")).select("run", "step.*")
-    planned = steps.select("run", "number", "line", "text", F.col("at_s").alias("said_s"), "action", "process")
+    planned = steps.select(
+        "run", "number", "line", "text", F.col("at_s").alias("said_s"), "action", "process"
+    )
     done = agents.where("kind = 'done' AND number > 0").select(
         "run",
         "host",
@@ -180,8 +186,10 @@ def schedule(plans: DataFrame, agents: DataFrame, starts_: DataFrame) -> DataFra
 
 
 def marks(agents: DataFrame, starts_: DataFrame) -> DataFrame:
-    return agents.where("kind = 'mark'").join(starts_, "run").select(
-        "run", (F.col("t") - F.col("t0")).alias("at_s"), F.coalesce("text", F.lit("")).alias("text")
+    return (
+        agents.where("kind = 'mark'")
+        .join(starts_, "run")
+        .select("run", (F.col("t") - F.col("t0")).alias("at_s"), F.coalesce("text", F.lit("")).alias("text"))
     )
 
 

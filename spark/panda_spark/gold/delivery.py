@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from panda_spark.gold.matching import CONTENT, class_satisfies, known, of_attributes, of_class, satisfies
+from panda_spark.gold.matching import CONTENT, class_satisfies, of_attributes, of_class, satisfies, unjudged
 
 PAIR = ["run", "subscription", "source", "number"]
 STREAM = PAIR[:3]  # what one subscription gets from one publisher, in one order
@@ -32,8 +32,10 @@ def publish_lines(events: DataFrame) -> DataFrame:
 
 def publications(lines: DataFrame, events: DataFrame, starts: DataFrame) -> DataFrame:
     """`broker` is the one that took it; the client's own line does not say, its connection does."""
-    firsts = events.where("kind = 'publish' AND ack_s IS NULL").groupBy("run", "client").agg(
-        F.max_by("proc", "t").alias("broker")
+    firsts = (
+        events.where("kind = 'publish' AND ack_s IS NULL")
+        .groupBy("run", "client")
+        .agg(F.max_by("proc", "t").alias("broker"))
     )
     placed = lines.join(F.broadcast(starts), "run").join(F.broadcast(firsts), ["run", "client"], "left")
     return placed.select(
@@ -173,10 +175,10 @@ def _told(pairs: DataFrame, subscriptions: DataFrame, processes: DataFrame, star
     latency = F.when(one_clock, F.col("delivered_raw") - F.col("published_raw")).otherwise(
         F.col("delivered_t") - F.col("published_t")
     )
-    error = F.when(one_clock, F.lit(0.0)).otherwise(
-        F.col("published_error_s") + F.col("delivered_error_s")
+    error = F.when(one_clock, F.lit(0.0)).otherwise(F.col("published_error_s") + F.col("delivered_error_s"))
+    return named.withColumns(
+        {"latency_s": F.round(latency, 6), "error_s": F.when(latency.isNotNull(), error)}
     )
-    return named.withColumns({"latency_s": F.round(latency, 6), "error_s": error})
 
 
 def _judged(told: DataFrame, late_s: float) -> DataFrame:
@@ -223,9 +225,7 @@ def _judged(told: DataFrame, late_s: float) -> DataFrame:
     )
 
 
-def subscriptions(
-    events: DataFrame, agents: DataFrame, processes: DataFrame, starts: DataFrame
-) -> DataFrame:
+def subscriptions(events: DataFrame, agents: DataFrame, processes: DataFrame, starts: DataFrame) -> DataFrame:
     """Every subscription with the time for which it held."""
     lines = events.where("kind = 'subscribe'")
     own = F.col("ack_s").isNotNull()
@@ -237,8 +237,10 @@ def subscriptions(
         F.max(F.when(~own, F.col("proc"))).alias("broker"),
         F.max(F.when(own, F.col("host"))).alias("own_host"),
     )
-    ended = events.where("kind = 'unsubscribe'").groupBy("run", F.col("id").alias("subscription")).agg(
-        F.min("t").alias("withdrawn_t")
+    ended = (
+        events.where("kind = 'unsubscribe'")
+        .groupBy("run", F.col("id").alias("subscription"))
+        .agg(F.min("t").alias("withdrawn_t"))
     )
     gone = _ends(begun, events, agents, processes)
     lasts = events.groupBy("run").agg(F.max("t").alias("last_t"))
@@ -253,10 +255,7 @@ def subscriptions(
         .join(starts, "run")
     )
     until = F.least("withdrawn_t", "gone_t", "last_t")
-    judged = known(F.col("filter"))
-    why = F.when(F.col("filter").isNull(), "its filter is not in the log").when(
-        ~judged, "it has an operator that a program registered"
-    )
+    why = unjudged(F.col("filter"))
     only_class = F.filter(of_class(F.col("filter")), lambda each: each["op"] == "eq")
     return whole.select(
         "run",
@@ -268,7 +267,7 @@ def subscriptions(
         "text",
         (F.col("from_t") - F.col("t0")).alias("from_s"),
         (until - F.col("t0")).alias("until_s"),
-        judged.alias("judged"),
+        why.isNull().alias("judged"),
         why.alias("why"),
         "from_t",
         until.alias("until_t"),
@@ -278,7 +277,7 @@ def subscriptions(
 
 
 def _ends(begun: DataFrame, events: DataFrame, agents: DataFrame, processes: DataFrame) -> DataFrame:
-    """When a subscription's client was closed, or its process ended, for the first time after it had subscribed."""
+    """When a subscription's client was closed or its process ended, first of all after it had subscribed."""
     names = processes.select("run", "process", F.col("speaks").alias("subscriber")).distinct()
     exits = agents.where("kind = 'exited'").join(names, ["run", "process"])
     closed = events.where("kind = 'disconnected' AND reason = 'closed'")
@@ -286,9 +285,7 @@ def _ends(begun: DataFrame, events: DataFrame, agents: DataFrame, processes: Dat
         closed.select("run", F.col("proc").alias("subscriber"), "t")
     )
     after = begun.select("run", "subscription", "subscriber", "from_t").join(ends, ["run", "subscriber"])
-    return (
-        after.where("t >= from_t").groupBy("run", "subscription").agg(F.min("t").alias("gone_t"))
-    )
+    return after.where("t >= from_t").groupBy("run", "subscription").agg(F.min("t").alias("gone_t"))
 
 
 def verdicts(deliveries_: DataFrame) -> DataFrame:

@@ -15,7 +15,7 @@ FAULT: Final = ["run", "fault", "a", "b", "from_s", "until_s"]
 
 
 def intervals(agents: DataFrame, schedule: DataFrame, processes: DataFrame, runs: DataFrame) -> DataFrame:
-    """Every fault once, with its beginning and end: those of links, which both ends tell of, and of processes."""
+    """Every fault once, with beginning and end: of links, which both ends tell of, and of processes."""
     names = processes.where("speaks <> ''").groupBy("run", "process").agg(F.max("speaks").alias("name"))
     told = agents.where("kind IN ('fault', 'healed') AND peer IS NOT NULL").join(
         names, ["run", "process"], "left"
@@ -144,10 +144,14 @@ def _during(numbered: DataFrame, deliveries: DataFrame) -> DataFrame:
 
 def _gaps(during: DataFrame, deliveries: DataFrame) -> DataFrame:
     """The longest time without a delivery, around each fault, of anybody it disturbed."""
-    concerned = during.where("disturbed").select("fault_id", "run", "subscriber", "from_s", "until_s").distinct()
+    concerned = (
+        during.where("disturbed").select("fault_id", "run", "subscriber", "from_s", "until_s").distinct()
+    )
     cell = F.floor(F.col("delivered_s") / CELL_S)
-    cells = deliveries.where("times > 0").groupBy("run", "subscriber", cell.alias("cell")).agg(
-        F.min("delivered_s").alias("first_s"), F.max("delivered_s").alias("last_s")
+    cells = (
+        deliveries.where("times > 0")
+        .groupBy("run", "subscriber", cell.alias("cell"))
+        .agg(F.min("delivered_s").alias("first_s"), F.max("delivered_s").alias("last_s"))
     )
     order = Window.partitionBy("run", "subscriber").orderBy("cell")
     silent = cells.select("run", "subscriber", F.lag("last_s").over(order).alias("quiet_s"), "first_s")
@@ -158,6 +162,8 @@ def _gaps(during: DataFrame, deliveries: DataFrame) -> DataFrame:
 
 def _first_after(numbered: DataFrame, deliveries: DataFrame) -> DataFrame:
     met = deliveries.where("times > 0").join(F.broadcast(numbered.select("fault_id", *FAULT)), "run")
-    return met.where("delivered_s >= until_s").groupBy("fault_id").agg(
-        F.min("delivered_s").alias("first_after_s")
+    return (
+        met.where("delivered_s >= until_s")
+        .groupBy("fault_id")
+        .agg(F.min("delivered_s").alias("first_after_s"))
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 SHARES: Final = {"p50_s": 0.5, "p90_s": 0.9, "p95_s": 0.95, "p99_s": 0.99}
@@ -17,18 +17,15 @@ def arrived(deliveries: DataFrame) -> DataFrame:
 
 
 def latency(deliveries: DataFrame, runs: DataFrame) -> DataFrame:
-    """Latencies are whole microseconds, so they are counted before they are ranked: the same, and far fewer."""
+    """Latencies are whole microseconds, so equal ones are counted before they are ranked: far fewer rows."""
     us = F.round(F.col("latency_s") * 1e6).cast("long").alias("us")
     timed = arrived(deliveries).join(F.broadcast(runs.select("run", "width_s")), "run")
     bucket = F.floor(F.col("published_s") / F.col("width_s")) * F.col("width_s")
     keyed = timed.select("run", *BY, bucket.alias("bucket_s"), us, "error_s")
     groups = F.array(
-        F.struct(F.lit("all").alias("by"), F.lit("").alias("key"), F.lit(None).cast("double").alias("at")),
-        *(
-            F.struct(F.lit(name).alias("by"), F.coalesce(name, F.lit("")).alias("key"), F.lit(None).cast("double"))
-            for name in BY
-        ),
-        F.struct(F.lit("time").alias("by"), F.lit("").alias("key"), F.col("bucket_s").alias("at")),
+        _group("all", F.lit("")),
+        *(_group(name, F.coalesce(name, F.lit(""))) for name in BY),
+        _group("time", F.lit(""), F.col("bucket_s")),
     )
     spread = keyed.select("run", F.explode(groups).alias("group"), "us", "error_s").select(
         "run", "group.*", "us", "error_s"
@@ -57,6 +54,11 @@ def latency(deliveries: DataFrame, runs: DataFrame) -> DataFrame:
         "max_s",
         "error_s",
     )
+
+
+def _group(by: str, key: Column, at: Column | None = None) -> Column:
+    nowhere = F.lit(None).cast("double")
+    return F.struct(F.lit(by).alias("by"), key.alias("key"), (nowhere if at is None else at).alias("at"))
 
 
 def histogram(deliveries: DataFrame) -> DataFrame:
@@ -93,7 +95,9 @@ def throughput(publications: DataFrame, deliveries: DataFrame, runs: DataFrame) 
     published = counted(publications, "published_s", "published")
     delivered = counted(deliveries.where("times > 0"), "delivered_s", "delivered")
     first, last = (F.floor(F.col(name) / F.col("width_s")) for name in ("first_s", "last_s"))
-    every = runs.select("run", "width_s", F.explode(F.sequence(F.least(first, F.lit(0)), last)).alias("number"))
+    every = runs.select(
+        "run", "width_s", F.explode(F.sequence(F.least(first, F.lit(0)), last)).alias("number")
+    )
     whole = every.join(published, ["run", "number"], "left").join(delivered, ["run", "number"], "left")
     return whole.select(
         "run",
@@ -115,5 +119,3 @@ def detections(events: DataFrame, starts: DataFrame) -> DataFrame:
         F.coalesce(F.size("events"), F.lit(0)).cast("long").alias("events"),
         "latency_s",
     )
-
-

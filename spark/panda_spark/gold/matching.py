@@ -1,8 +1,8 @@
 """Decides whether a publication's content satisfies a filter, in Spark's own expressions.
 
-The rules are those of docs/message-language.md: strings, numbers, dates and booleans never meet; a value that is
-no number (null here) is present and compares with nothing. An operator that is not among ours was registered by
-a program, and what it matches cannot be told from the log.
+The rules are those of docs/message-language.md: strings, numbers, dates and booleans never meet; a value that
+is no number (null here) is present and compares with nothing. An operator that is not among ours was
+registered by a program, and what it matches cannot be told from the log.
 """
 
 from __future__ import annotations
@@ -34,9 +34,26 @@ UNROLLED: Final = 3  # predicates that are tested in generated code; the rest, i
 CONTENT: Final = ("class", "texts", "integers", "floats", "dates", "flags")
 
 
-def known(filter_: Column) -> Column:
-    """Whether every operator of the filter is one of ours."""
-    return F.coalesce(F.forall(filter_, lambda each: each["op"].isin(*OPERATORS)), F.lit(False))
+def unjudged(filter_: Column) -> Column:
+    """Why nobody can tell what a filter matches; null when we can."""
+    strange = F.filter(filter_, lambda each: ~each["op"].isin(*OPERATORS))
+    empty = F.filter(filter_, lambda each: (each["op"] != "isPresent") & ~_has_operand(each))
+    return (
+        F.when(filter_.isNull(), "no filter")
+        .when(F.size(strange) > 0, F.concat(F.lit("operator "), F.get(strange, F.lit(0))["op"]))
+        .when(F.size(empty) > 0, F.concat(F.lit("no operand of "), F.get(empty, F.lit(0))["attribute"]))
+    )
+
+
+def _has_operand(predicate: Column) -> Column:
+    """Whether there is a value to compare with: a variable has none, and JSON could not write some."""
+    kinds = ("texts", "numbers", "dates", "flags")
+    values = sum((F.greatest(F.size(predicate[kind]), F.lit(0)) for kind in kinds), F.lit(0))
+    nulls = reduce(
+        Column.__or__,
+        [F.coalesce(F.exists(predicate[kind], lambda value: value.isNull()), F.lit(False)) for kind in kinds],
+    )
+    return (values > 0) & ~nulls
 
 
 def of_class(filter_: Column) -> Column:
@@ -52,9 +69,9 @@ def class_satisfies(predicates: Column, class_: Column) -> Column:
 
     def satisfied(predicate: Column) -> Column:
         present = predicate["type"].isin("*", "@STRING")
-        none = F.lit(None)
+        number, flag = F.lit(None).cast("double"), F.lit(None).cast("boolean")
         return F.when(predicate["op"] == "isPresent", present).otherwise(
-            _compares(predicate, class_, none, none, none)
+            _compares(predicate, class_, number, number, flag)
         )
 
     return F.forall(predicates, satisfied)

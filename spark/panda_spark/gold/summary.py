@@ -20,7 +20,7 @@ VERDICTS: Final = {
 
 
 def summary(tables: dict[str, DataFrame]) -> DataFrame:
-    """`delivered` counts everything that arrived and was asked for; the others are part of it or missing from it."""
+    """A column for each verdict; `expected` are the pairs of which something was asked for and due."""
     runs = tables["runs"]
     whole = runs.select("run", "first_s", "last_s")
     for part in (
@@ -38,12 +38,10 @@ def summary(tables: dict[str, DataFrame]) -> DataFrame:
         whole = whole.join(part, "run", "left")
     duration = F.col("last_s") - F.least(F.col("first_s"), F.lit(0.0))
     active = F.greatest(F.col("active_s"), F.lit(0.0))
-    arrived = F.coalesce("arrived", F.lit(0))
     return whole.select(
         "run",
         *(_zero(name) for name in ("published", "expected")),
-        arrived.alias("delivered"),
-        *(_zero(name) for name in VERDICTS.values() if name != "delivered"),
+        *(_zero(name) for name in VERDICTS.values()),
         "latency_mean_s",
         "latency_p50_s",
         "latency_p95_s",
@@ -51,7 +49,7 @@ def summary(tables: dict[str, DataFrame]) -> DataFrame:
         "latency_max_s",
         "latency_error_s",
         F.when(active > 0, F.col("published") / active).alias("published_per_s"),
-        F.when(active > 0, arrived / active).alias("delivered_per_s"),
+        F.when(active > 0, F.col("arrived") / active).alias("delivered_per_s"),
         "hops_mean",
         *(_zero(name) for name in ("records", "bytes")),
         "schedule_p50_s",
@@ -77,13 +75,15 @@ def _verdicts(verdicts: DataFrame) -> DataFrame:
         "run",
         arrived.alias("arrived"),
         (arrived + F.col("n_lost")).alias("expected"),
-        *(F.col(f"n_{name}").alias(name) for name in VERDICTS.values() if name != "delivered"),
+        *(F.col(f"n_{name}").alias(name) for name in VERDICTS.values()),
     )
 
 
 def _latency(latency: DataFrame) -> DataFrame:
     names = ("mean_s", "p50_s", "p95_s", "p99_s", "max_s", "error_s")
-    return latency.where("by = 'all'").select("run", *(F.col(name).alias(f"latency_{name}") for name in names))
+    return latency.where("by = 'all'").select(
+        "run", *(F.col(name).alias(f"latency_{name}") for name in names)
+    )
 
 
 def _hops(hops: DataFrame) -> DataFrame:
@@ -93,7 +93,9 @@ def _hops(hops: DataFrame) -> DataFrame:
 
 def _traffic(traffic: DataFrame) -> DataFrame:
     """What went over links between brokers and to clients, each counted where it left."""
-    return traffic.groupBy("run").agg(F.sum("records_out").alias("records"), F.sum("bytes_out").alias("bytes"))
+    return traffic.groupBy("run").agg(
+        F.sum("records_out").alias("records"), F.sum("bytes_out").alias("bytes")
+    )
 
 
 def _punctuality(schedule: DataFrame) -> DataFrame:

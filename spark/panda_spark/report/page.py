@@ -15,7 +15,7 @@ import jinja2
 from markupsafe import Markup
 
 from panda_spark.report import comparison, distribution, network, samples, timeline
-from panda_spark.report.data import ComparisonData, RunData
+from panda_spark.report.data import ComparisonData, RunData, count
 from panda_spark.report.figure import Absent, Figure
 from panda_spark.report.palette import DARK, LIGHT, themed_spec
 from panda_spark.report.rendering import Picture, drawn, replace, vega_script
@@ -44,6 +44,7 @@ class Section:
     notes: Sequence[tuple[str, str]] = ()  # a name and what is said of it
     entries: Sequence[Entry] = ()
     said: str = ""
+    hint: str = ""  # how to use the figures, where there are scripts
 
     @property
     def empty(self) -> bool:
@@ -110,6 +111,7 @@ def _run_page(data: RunData) -> Page:
                 samples.detections(data, axis),
             ),
             some("marks", "links", "processes", "detections"),
+            hint="Drag along a figure to look closer at all of them.",
         ),
         Section(
             "delivery",
@@ -154,7 +156,9 @@ def _run_page(data: RunData) -> Page:
 
 
 def _logs(data: RunData) -> str:
-    if problems(data) or not data.first("summary"):
+    summary = data.first("summary")
+    bad = data.rows("missing") or data.rows("quarantine")
+    if not summary or bad or count(summary, "missing") or count(summary, "quarantined"):
         return ""
     return "Every log came home, and every line of them could be read."
 

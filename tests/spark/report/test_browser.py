@@ -6,7 +6,7 @@ import csv
 import io
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -60,14 +60,32 @@ class Opened:
         self.page.goto(path.as_uri())
 
     def enliven(self) -> None:
-        """Scroll through the page until every figure answers."""
-        for figure in self.page.locator("figure").all():
-            figure.scroll_into_view_if_needed()
+        """Make the window as high as the page, so that every figure is seen and answers."""
+        width = self.page.evaluate("innerWidth")
+        height = self.page.evaluate("document.documentElement.scrollHeight")
+        self.page.set_viewport_size({"width": width, "height": height})
         self.page.wait_for_selector("figure:not(.alive)", state="detached")
 
 
-def test_the_page_is_silent_asks_for_nothing_and_shows_every_figure(browser: Browser, rich: Path) -> None:
-    opened = Opened(browser, rich)
+@pytest.fixture
+def opening(browser: Browser) -> Iterator[Callable[..., Opened]]:
+    """Opens a page; when the test ends, it is closed again."""
+    pages: list[Page] = []
+
+    def opened(path: Path, **options: object) -> Opened:
+        found = Opened(browser, path, **options)
+        pages.append(found.page)
+        return found
+
+    yield opened
+    for page in pages:
+        page.context.close()
+
+
+def test_the_page_is_silent_asks_for_nothing_and_shows_every_figure(
+    opening: Callable[..., Opened], rich: Path
+) -> None:
+    opened = opening(rich)
     opened.enliven()
     page = opened.page
     assert page.locator("figure").count() >= 18
@@ -77,8 +95,8 @@ def test_the_page_is_silent_asks_for_nothing_and_shows_every_figure(browser: Bro
     assert opened.asked == [rich.as_uri()]
 
 
-def test_hostile_texts_stay_texts(browser: Browser, tmp_path: Path) -> None:
-    opened = Opened(browser, report.write(runs.hostile(), tmp_path))
+def test_hostile_texts_stay_texts(opening: Callable[..., Opened], tmp_path: Path) -> None:
+    opened = opening(report.write(runs.hostile(), tmp_path))
     opened.enliven()
     assert opened.complaints == []
     assert len(opened.asked) == 1
@@ -86,17 +104,17 @@ def test_hostile_texts_stay_texts(browser: Browser, tmp_path: Path) -> None:
     assert opened.page.locator("img").count() == 0
 
 
-def test_without_scripts_every_figure_is_there(browser: Browser, rich: Path) -> None:
-    page = Opened(browser, rich, java_script_enabled=False).page
+def test_without_scripts_every_figure_is_there(opening: Callable[..., Opened], rich: Path) -> None:
+    page = opening(rich, java_script_enabled=False).page
     assert page.locator("figure .still svg:visible").count() == page.locator("figure").count()
     assert page.locator(".tool:visible").count() == 0
 
 
 @pytest.mark.parametrize(("scheme", "light_ground"), [("light", True), ("dark", False)])
 def test_text_and_ground_follow_the_readers_scheme(
-    browser: Browser, rich: Path, scheme: str, light_ground: bool
+    opening: Callable[..., Opened], rich: Path, scheme: str, light_ground: bool
 ) -> None:
-    opened = Opened(browser, rich, color_scheme=scheme)
+    opened = opening(rich, color_scheme=scheme)
     opened.enliven()
 
     def bright(selector: str, property_: str) -> bool:
@@ -105,12 +123,12 @@ def test_text_and_ground_follow_the_readers_scheme(
 
     assert bright("html", "backgroundColor") is light_ground
     assert bright("h1", "color") is not light_ground
-    assert bright("#figure-hops .live svg > rect", "fill") is light_ground
+    assert bright("#figure-hops .still svg > rect", "fill") is light_ground
     assert bright("#figure-hops .live svg text", "fill") is not light_ground
 
 
-def test_paper_gets_whole_still_pictures_in_light_colours(browser: Browser, rich: Path) -> None:
-    opened = Opened(browser, rich, color_scheme="dark")
+def test_paper_gets_whole_still_pictures_in_light_colours(opening: Callable[..., Opened], rich: Path) -> None:
+    opened = opening(rich, color_scheme="dark")
     opened.enliven()
     pages = re.findall(rb"/Type\s*/Page\b", opened.page.pdf(prefer_css_page_size=True))
     assert 3 <= len(pages) <= 20
@@ -121,15 +139,15 @@ def test_paper_gets_whole_still_pictures_in_light_colours(browser: Browser, rich
     assert ground == "rgb(255, 255, 255)"
 
 
-def test_a_narrow_screen_does_not_scroll_sideways(browser: Browser, rich: Path) -> None:
-    opened = Opened(browser, rich)
+def test_a_narrow_screen_does_not_scroll_sideways(opening: Callable[..., Opened], rich: Path) -> None:
+    opened = opening(rich)
     opened.page.set_viewport_size({"width": 390, "height": 800})
     opened.enliven()
     assert opened.page.evaluate("document.documentElement.scrollWidth") == 390
 
 
-def test_a_column_sorts_by_its_values_up_and_down(browser: Browser, rich: Path) -> None:
-    page = Opened(browser, rich).page
+def test_a_column_sorts_by_its_values_up_and_down(opening: Callable[..., Opened], rich: Path) -> None:
+    page = opening(rich).page
     table = page.locator("details[data-name='load.csv']")
     table.locator("summary").click()
     broker = table.locator("th button", has_text=re.compile("^broker$"))
@@ -153,12 +171,14 @@ def downloaded(page: Page, selector: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(download.value.path().read_text(encoding="utf-8-sig"), newline="")))
 
 
-def test_a_table_and_a_figure_come_as_csv_without_formulas(browser: Browser, tmp_path: Path) -> None:
+def test_a_table_and_a_figure_come_as_csv_without_formulas(
+    opening: Callable[..., Opened], tmp_path: Path
+) -> None:
     data = runs.rich(4, 30)
     lost = [{"verdict": "lost", "publication": '=HYPERLINK("x"),1', "published_s": -1.5}]
     late = [{"by": "class", "key": "@SUM(A1)", "p50_s": 0.1, "p95_s": 0.2, "p99_s": 0.3, "count": 1}]
     tables = {**data.tables, "deliveries": lost, "latency": late}
-    page = Opened(browser, report.write(report.RunData("=1+1", tables), tmp_path)).page
+    page = opening(report.write(report.RunData("=1+1", tables), tmp_path)).page
     rows = downloaded(page, "details[data-name='deliveries.csv'] [data-do=csv]")
     assert rows == [["verdict", "publication", "published"], ["lost", '\'=HYPERLINK("x"),1', "-1.5"]]
     figure = downloaded(page, "#figure-latency-class [data-do=data]")
@@ -166,9 +186,9 @@ def test_a_table_and_a_figure_come_as_csv_without_formulas(browser: Browser, tmp
 
 
 def test_one_moment_is_shown_in_all_figures_of_time_and_dragging_looks_closer(
-    browser: Browser, rich: Path
+    opening: Callable[..., Opened], rich: Path
 ) -> None:
-    opened = Opened(browser, rich)
+    opened = opening(rich)
     opened.enliven()
     page = opened.page
     live = page.locator("#figure-throughput .live")
@@ -191,15 +211,15 @@ def test_one_moment_is_shown_in_all_figures_of_time_and_dragging_looks_closer(
     assert opened.complaints == []
 
 
-def test_a_tooltip_says_what_is_under_the_mouse_as_text(browser: Browser, rich: Path) -> None:
-    opened = Opened(browser, rich)
+def test_a_tooltip_says_what_is_under_the_mouse_as_text(opening: Callable[..., Opened], rich: Path) -> None:
+    opened = opening(rich)
     opened.enliven()
     opened.page.locator("#figure-hops .live .mark-rect path").first.hover()
     assert "deliveries" in (opened.page.locator("#tip").text_content() or "")
 
 
-def test_a_comparison_is_as_silent(browser: Browser, tmp_path: Path) -> None:
-    opened = Opened(browser, report.write_comparison(runs.comparison(), tmp_path))
+def test_a_comparison_is_as_silent(opening: Callable[..., Opened], tmp_path: Path) -> None:
+    opened = opening(report.write_comparison(runs.comparison(), tmp_path))
     opened.enliven()
     assert opened.page.locator("figure .live svg").count() >= 6
     assert opened.complaints == []

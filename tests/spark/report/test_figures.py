@@ -34,7 +34,7 @@ def figures(data: RunData) -> list[Figure | Absent]:
     ]
 
 
-@pytest.mark.parametrize("data", [runs.rich(), runs.rich(1), runs.rich(100), runs.hostile()])
+@pytest.mark.parametrize("data", [runs.rich(1), runs.rich(100), runs.hostile()])
 def test_every_figure_of_a_run_is_a_specification_that_can_be_drawn(data: RunData) -> None:
     for figure in figures(data):
         if isinstance(figure, Absent):

@@ -119,7 +119,7 @@
   };
 
   // Drag along the time axis to look closer; the same moment is marked in all figures of time.
-  const inside = (view, x) => x - view.origin()[0];
+  const left = (view) => view.origin()[0] + view.padding().left;
   const follow = (live, mount, view) => {
     live.dataset.time = "";
     const cursor = document.createElement("div");
@@ -132,7 +132,7 @@
     live.append(cursor, band);
     let start = null;
     const at = (event) => event.clientX - live.getBoundingClientRect().left;
-    const moment = (x) => view.scale("x").invert(inside(view, x));
+    const moment = (x) => view.scale("x").invert(x - left(view));
     mount.addEventListener("pointermove", (event) => {
       point(moment(at(event)));
       if (start === null) return;
@@ -162,7 +162,7 @@
       const cursor = live.querySelector(".cursor");
       const x = moment === null ? -1 : view.scale("x")(moment);
       cursor.hidden = x < 0 || x > view.width();
-      cursor.style.left = x + view.origin()[0] + "px";
+      cursor.style.left = x + left(view) + "px";
       cursor.firstChild.textContent = moment === null ? "" : Number(moment.toPrecision(5)) + " s";
     }
   };
@@ -191,10 +191,15 @@
   });
 
   if (typeof vegaEmbed === "undefined") return;
+  const attempt = (figure) => enliven(figure).catch((error) => {
+    console.error(String(error));
+    figure.querySelector(".live").hidden = true;
+    figure.querySelector(".still").hidden = false;
+  });
   const near = new IntersectionObserver((entries) => {
     for (const entry of entries.filter((each) => each.isIntersecting)) {
       near.unobserve(entry.target);
-      enliven(entry.target).catch((error) => console.error(String(error)));
+      attempt(entry.target);
     }
   }, { rootMargin: "400px" });
   all("figure").forEach((figure) => near.observe(figure));
@@ -206,7 +211,7 @@
       width = innerWidth;
       for (const [live, view] of views) {
         view.finalize();
-        enliven(live.closest("figure"));
+        attempt(live.closest("figure"));
       }
     }, 200);
   });

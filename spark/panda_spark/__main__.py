@@ -1,0 +1,273 @@
+"""`python -m panda_spark WORD`: what `panda` starts, and what a cluster is given to run.
+
+stdout has one JSON object at the end (`follow`: one for each window), stderr a line for each step.
+Exit codes: 0 done, 1 an expectation failed, 2 refused, 70 our bug.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from panda_spark.refusal import Refused
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from panda_spark.lake import Lake
+
+MARK = "PANDA-SPARK "
+EXPECTATION_FAILED, REFUSED, BUG = 1, 2, 70
+
+
+def main(argv: Sequence[str]) -> int:
+    told = _parser().parse_args(argv)
+    try:
+        answer, code = told.word(told)
+    except Refused as refused:
+        answer, code = {"error": {"message": refused.message, "hint": refused.hint}}, REFUSED
+    if answer is not None:
+        _say(answer)
+    return int(code)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m panda_spark", description=__doc__)
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--lake", default="runs/tables", help="folder of the tables")
+    common.add_argument("--master", default="", help="local[N], spark://HOST:PORT, yarn, k8s://URL")
+    common.add_argument("--remote", default="", help="sc://HOST:PORT; or SPARK_REMOTE, which nobody sees")
+    common.add_argument("--memory", default="", help="of the driver, such as 4g")
+    common.add_argument("--py-files", default="", help="the package, for a cluster")
+    words = parser.add_subparsers(required=True, metavar="WORD")
+
+    analyze = words.add_parser("analyze", parents=[common], help="bring the tables up to date")
+    analyze.add_argument("--late", type=float, default=1.0, metavar="S")
+    analyze.add_argument("--settle", type=float, default=1.0, metavar="S")
+    analyze.add_argument("--report", action="store_true", help="write RUN/report/report.html")
+    analyze.add_argument("folders", nargs="+", metavar="RUN")
+    analyze.set_defaults(word=_analyze)
+
+    compare = words.add_parser("compare", parents=[common], help="two groups of runs")
+    compare.add_argument("--a", nargs="+", required=True, metavar="RUN")
+    compare.add_argument("--b", nargs="+", required=True, metavar="RUN")
+    compare.add_argument("--folders", nargs="*", default=[], help="of runs that may have no tables yet")
+    compare.add_argument("--threshold", action="append", default=[])
+    compare.add_argument("--out", default="")
+    compare.set_defaults(word=_compare)
+
+    query = words.add_parser("query", parents=[common], help="ask the tables by SQL")
+    query.add_argument("--limit", type=int, default=1000)
+    query.add_argument("sql")
+    query.set_defaults(word=_query)
+
+    tables = words.add_parser("tables", parents=[common], help="what tables there are")
+    tables.set_defaults(word=_tables)
+
+    forget = words.add_parser("forget", parents=[common], help="remove the tables of runs")
+    forget.add_argument("runs", nargs="+", metavar="RUN")
+    forget.set_defaults(word=_forget)
+
+    follow = words.add_parser("follow", parents=[common], help="a run while it goes on")
+    follow.add_argument("--stream", default="", help="RUN/stream")
+    follow.add_argument("--run", required=True, metavar="FOLDER")
+    follow.add_argument("--checkpoint", default="")
+    follow.add_argument("--window", type=float, default=5.0, metavar="S")
+    follow.add_argument("--once", action="store_true", help="what has happened until now")
+    follow.set_defaults(word=_follow)
+
+    notebook = words.add_parser("notebook", parents=[common], help="the cells of a first notebook")
+    notebook.add_argument("--run", default="")
+    notebook.set_defaults(word=_notebook)
+    return parser
+
+
+def _session(told: argparse.Namespace) -> SparkSession:
+    _tell("starting Spark")
+    from panda_spark.session import Place, open_session
+
+    return open_session(Place(told.master, told.remote, told.memory, told.py_files))
+
+
+def _lake(told: argparse.Namespace, spark: SparkSession) -> Lake:
+    from panda_spark.lake import Lake
+
+    return Lake(spark, told.lake)
+
+
+def _analyze(told: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    begun = time.monotonic()
+    spark = _session(told)
+    started_s = time.monotonic() - begun
+    from panda_spark.pipeline import Options, analyze, find
+    from panda_spark.report import sentence, write
+    from panda_spark.reporting import data_of, rows_of
+
+    lake = _lake(told, spark)
+    done = analyze(spark, lake, told.folders, Options(told.late, told.settle), _tell)
+    done.took_s = {"starting": started_s, **done.took_s}
+    summaries = {row["run"]: row for row in rows_of(lake, "summary", done.runs)}
+    known = {row["run"]: row for row in rows_of(lake, "runs", done.runs)}
+    harm = rows_of(lake, "faults", done.runs)
+    files = find(spark, told.folders)
+    answers = []
+    for number, (run, state) in enumerate(done.runs.items()):
+        summary = summaries.get(run, {})
+        answer = {"run": run, "folder": files[run].folder, "new": run in done.new, "summary": summary}
+        answer["sentence"] = sentence(
+            summary, run=known.get(run, {}), faults=[row for row in harm if row["run"] == run]
+        )
+        answer["report"] = None
+        if told.report and "://" not in files[run].folder:
+            _tell("writing the report", number, len(done.runs))
+            page = Path(files[run].folder) / "report" / "report.html"
+            written = time.monotonic()
+            if run in done.new or not page.exists():
+                write(data_of(spark, lake, files[run], state), page.parent)
+            done.took_s["report"] = done.took_s.get("report", 0.0) + time.monotonic() - written
+            answer["report"] = str(page)
+        answers.append(answer)
+    return {
+        "runs": answers,
+        "files_read": done.files_read,
+        "quarantined": sum(row.get("quarantined") or 0 for row in summaries.values()),
+        "took_s": {stage: round(took, 3) for stage, took in done.took_s.items()},
+    }, 0
+
+
+def _compare(told: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    from panda_spark.comparison import compare
+    from panda_spark.thresholds import thresholds_of
+
+    thresholds_of(told.threshold)  # refuse before Spark is started
+    spark = _session(told)
+    from panda_spark.asking import known_runs
+    from panda_spark.pipeline import Options, analyze
+    from panda_spark.report import ComparisonData, write_comparison
+    from panda_spark.reporting import quantiles, rows_of
+
+    lake = _lake(told, spark)
+    missing = [each for each in told.folders if Path(each).name not in lake.runs()]
+    if missing:
+        analyze(spark, lake, missing, Options(), _tell)
+    known = known_runs(lake)
+    unknown = [run for run in (*told.a, *told.b) if run not in known]
+    if unknown:
+        raise Refused(f"there are no tables of {', '.join(unknown)}", "panda analyze makes them")
+    _tell("comparing")
+    chosen = {run: known[run] for run in (*told.a, *told.b)}
+    summaries = {row["run"]: row for row in rows_of(lake, "summary", chosen)}
+    configs = {row["run"]: row["config"] for row in rows_of(lake, "runs", chosen)}
+    found = compare(
+        [summaries[run] for run in told.a],
+        [summaries[run] for run in told.b],
+        configs=configs,
+        thresholds=told.threshold,
+    )
+    answer: dict[str, Any] = found.data()
+    if told.out:
+        _tell("writing the report")
+        group = {**dict.fromkeys(told.a, "a"), **dict.fromkeys(told.b, "b")}
+        page = write_comparison(
+            ComparisonData(
+                name=f"{_named(told.a)} and {_named(told.b)}",
+                metrics=found.rows,
+                runs=[{**summaries[run], "group": group[run]} for run in chosen],
+                latencies=[{**row, "group": group[row["run"]]} for row in quantiles(lake, chosen)],
+                sentence=found.sentence,
+                notes=found.notes,
+                provenance={"a": list(told.a), "b": list(told.b), "configurations": configs},
+            ),
+            Path(told.out),
+        )
+        answer["report"] = str(page)
+    return answer, EXPECTATION_FAILED if found.crossed else 0
+
+
+def _named(runs: Sequence[str]) -> str:
+    return runs[0] if len(runs) == 1 else f"{len(runs)} runs like {runs[0]}"
+
+
+def _query(told: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    spark = _session(told)
+    from panda_spark.asking import ask
+
+    _tell("asking")
+    return ask(spark, _lake(told, spark), told.sql, told.limit), 0
+
+
+def _tables(told: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    spark = _session(told)
+    from panda_spark.asking import listing
+
+    return listing(_lake(told, spark)), 0
+
+
+def _forget(told: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    spark = _session(told)
+    from panda_spark.asking import known_runs
+
+    lake = _lake(told, spark)
+    known = known_runs(lake)
+    unknown = [run for run in told.runs if run not in known]
+    if unknown:
+        raise Refused(
+            f"there are no tables of {', '.join(unknown)}", f"there are {len(known)} runs with tables"
+        )
+    lake.forget(told.runs)
+    return {"forgot": list(told.runs)}, 0
+
+
+def _follow(told: argparse.Namespace) -> tuple[None, int]:
+    from panda_spark.streaming import Following, follow
+
+    spark = _session(told)
+    checkpoint = Path(told.checkpoint) if told.checkpoint else None
+    following = Following(run=Path(told.run), window_s=told.window, once=told.once, checkpoint=checkpoint)
+    follow(spark, following, _say)
+    return None, 0
+
+
+def _notebook(told: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    from panda_spark.notebook import notebook
+
+    return {"cells": notebook(told.lake, told.run)["cells"]}, 0
+
+
+def _tell(stage: str, done: int = 0, of: int = 0) -> None:
+    said: dict[str, object] = {"stage": stage}
+    if of:
+        said |= {"done": done, "of": of}
+    sys.stderr.write(f"{MARK}{json.dumps(said)}\n")
+    sys.stderr.flush()
+
+
+def _say(answer: object) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+def entry() -> None:
+    try:
+        code = main(sys.argv[1:])
+    except Exception as error:  # the edge of the process
+        import traceback
+
+        traceback.print_exc()
+        _say(
+            {"error": {"message": f"{type(error).__name__}: {str(error).splitlines()[0][:500]}", "hint": ""}}
+        )
+        code = BUG
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # a JVM takes a second to say goodbye, and has nothing left to do
+
+
+if __name__ == "__main__":
+    entry()

@@ -66,7 +66,7 @@ class Following:
 
 def follow(spark: SparkSession, following: Following, emit: Callable[[Row], None]) -> None:
     """Tell what happens until the stream has ended, or with `once` what has happened until now."""
-    _check(following)
+    check(following)
     try:
         following.slices.mkdir(parents=True, exist_ok=True)
         following.kept.mkdir(parents=True, exist_ok=True)
@@ -206,7 +206,8 @@ def _until_ended(query: StreamingQuery, end: Path) -> bool:
     return False
 
 
-def _check(following: Following) -> None:
+def check(following: Following) -> None:
+    """Refuse what cannot be followed."""
     if not (following.run / "plan.json").is_file():
         raise Refused(
             f"{following.run} is not the folder of a run", "name one that panda deploy made, as runs/NAME"

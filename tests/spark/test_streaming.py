@@ -245,24 +245,13 @@ def test_new_files_are_seen_while_it_runs_until_the_stream_ends(spark: SparkSess
     }
 
 
-PROGRAM = """
-import json, sys
-from pathlib import Path
-from panda_spark.session import Place, open_session
-from panda_spark.streaming import Following, follow
-
-run = Path(sys.argv[1])
-spark = open_session(Place(master="local[2]"))
-follow(spark, Following(run), lambda row: print(json.dumps(row), flush=True))
-"""
-
-
 class Reader:
     """Another process that follows, and what it tells."""
 
     def __init__(self, run: Run) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(run.path)],
+            [sys.executable, "-m", "panda_spark", "follow", "--run", str(run.path)],
+            env={**os.environ, "SPARK_REMOTE": "sc://127.0.0.1:1"},  # which it must not ask
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,

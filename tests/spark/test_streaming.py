@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -265,28 +264,30 @@ class Reader:
         with self._process.stdout as lines:
             self.rows.extend(json.loads(text) for text in lines)
 
-    def kill(self) -> None:
-        os.kill(self._process.pid, signal.SIGKILL)
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Killed, unless it has come to its end."""
+        self._process.kill()
         self._process.wait()
-        self._thread.join(WAIT_S)
+        self._thread.join()
 
     def finish(self) -> None:
         assert self._process.wait(WAIT_S) == 0
-        self._thread.join(WAIT_S)
 
 
 def test_whoever_is_killed_goes_on_where_it_was_and_the_totals_are_the_truth(run: Run) -> None:
-    killed = Reader(run)
-    for number in range(3):
-        at_s = number * 10
-        run.add(*(delivered(at_s + i / 10) for i in range(20)), published(at_s), "bad")
-        until(lambda at=at_s: any(_at(row) == at for row in killed.rows))  # type: ignore[misc]
-    run.add(*(delivered(30) for _ in range(500)))  # perhaps in the middle of this
-    killed.kill()
+    with Reader(run) as killed:
+        for number in range(3):
+            at_s = number * 10
+            run.add(*(delivered(at_s + i / 10) for i in range(20)), published(at_s), "bad")
+            until(lambda at=at_s: any(_at(row) == at for row in killed.rows))  # type: ignore[misc]
+        run.add(*(delivered(30) for _ in range(500)))  # perhaps in the middle of this
     run.add(*(delivered(50) for _ in range(30)), published(50))
     run.end()
-    heir = Reader(run)
-    heir.finish()
+    with Reader(run) as heir:
+        heir.finish()
     told = killed.rows + heir.rows
     final = [row for row in told if row["final"]]
     kept = {row["window_s"][0]: row for row in final}

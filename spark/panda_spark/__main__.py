@@ -79,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     follow.add_argument("--run", required=True, metavar="FOLDER")
     follow.add_argument("--checkpoint", default="")
     follow.add_argument("--window", type=float, default=5.0, metavar="S")
+    follow.add_argument("--watermark", type=float, default=10.0, metavar="S", help="how long a window waits")
     follow.add_argument("--once", action="store_true", help="what has happened until now")
     follow.set_defaults(word=_follow)
 
@@ -225,12 +226,22 @@ def _forget(told: argparse.Namespace) -> tuple[dict[str, Any], int]:
 
 
 def _follow(told: argparse.Namespace) -> tuple[None, int]:
-    from panda_spark.streaming import Following, follow
+    from panda_spark.session import LOCAL
+    from panda_spark.streaming import Following, check, follow
 
-    spark = _session(told)
-    checkpoint = Path(told.checkpoint) if told.checkpoint else None
-    following = Following(run=Path(told.run), window_s=told.window, once=told.once, checkpoint=checkpoint)
-    follow(spark, following, _say)
+    if told.remote:
+        raise Refused("a Connect server cannot follow a run: it would tell its own machine", "say --master")
+    following = Following(
+        run=Path(told.run),
+        stream=Path(told.stream) if told.stream else None,
+        window_s=told.window,
+        watermark_s=told.watermark,
+        once=told.once,
+        checkpoint=Path(told.checkpoint) if told.checkpoint else None,
+    )
+    check(following)  # refuse before Spark is started
+    told.master = told.master or LOCAL  # so that a server named by the environment is left alone
+    follow(_session(told), following, _say)
     return None, 0
 
 

@@ -42,20 +42,24 @@ def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
 
 def bronze(lines_: DataFrame) -> DataFrame:
     """The lines with their fields; a bad one has its reason and beginning instead."""
-    size = F.octet_length("value")
-    readable = F.when((size <= LINE_BYTES_MAX) & F.is_valid_utf8("value"), F.col("value"))
-    line = F.from_json(readable, LINE, {"columnNameOfCorruptRecord": CORRUPT})
-    opened = lines_.select("*", size.cast("long").alias("bytes"), line.alias("line"))
-    judged = opened.select("*", _reason().alias("reason_bad"))
     bad = F.col("reason_bad").isNotNull()
     beginning = F.make_valid_utf8(F.substring("value", 1, SHOWN_CHARACTERS))
-    return judged.select(
+    return judged(lines_).select(
         F.regexp_extract("file", LOG_PATH, 1).alias("run"),
         *(F.when(~bad, F.col("line")[name]).alias(name) for name in SAID),
         *PLACE.names,
         "reason_bad",
         F.when(bad, beginning).alias("text_bad"),
     )
+
+
+def judged(lines_: DataFrame) -> DataFrame:
+    """The lines, each with its `line` as far as it can be read, and `reason_bad` if it is no good."""
+    size = F.octet_length("value")
+    readable = F.when((size <= LINE_BYTES_MAX) & F.is_valid_utf8("value"), F.col("value"))
+    line = F.from_json(readable, LINE, {"columnNameOfCorruptRecord": CORRUPT})
+    opened = lines_.select("*", size.cast("long").alias("bytes"), line.alias("line"))
+    return opened.select("*", _reason().alias("reason_bad"))
 
 
 def quarantine(bronze_: DataFrame) -> DataFrame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -137,7 +136,7 @@ ask("SHOW TABLES")[["tableName"]]""",
 
 
 def notebook(lake: str, run: str = "") -> dict[str, list[dict[str, str]]]:
-    """Its `cells`, each with `kind`, markdown or code, and `text`. Without a run it is about the newest one."""
+    """Its `cells`, each with `kind`, markdown or code, and `text`. Without a run it is about the newest."""
     place = lake if "://" in lake else str(Path(lake).absolute())
     named = " in " + " ".join(run.split()) if run else ""
     made = [
@@ -159,16 +158,13 @@ def _cell(kind: str, text: str) -> dict[str, str]:
 
 def open_tables(lake: str) -> SparkSession:
     """A session in which every table of the lake is a view."""
+    from panda_spark.asking import known_runs, open_views
     from panda_spark.lake import Lake
     from panda_spark.session import Place, open_session
-    from panda_spark.tables import TABLES
 
     spark = open_session(Place())
     opened = Lake(spark, lake)
-    runs = opened.runs()
-    for name, schema in TABLES.items():
-        read = opened.lines if name == "bronze" else partial(opened.table, name)
-        read(schema, runs).createOrReplaceTempView(name)
+    open_views(opened, known_runs(opened))
     return spark
 
 

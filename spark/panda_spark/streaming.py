@@ -22,9 +22,10 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, StructField, StructType
 
+from panda_spark.ingest import judged
 from panda_spark.refusal import Refused
+from panda_spark.session import fit
 from panda_spark.windows import (
     BUCKET_BELOW,
     BUCKET_GROWTH,
@@ -35,52 +36,39 @@ from panda_spark.windows import (
     Windows,
 )
 
-LOG_VERSION: Final = 1
 END_NAME: Final = ".end"
 AHEAD_MAX_S: Final = 60.0  # a line this much later than its file is not believed: all others would be late
 FILES_PER_BATCH_MAX: Final = 1000
 FILE_AGE_MAX: Final = "36500d"  # Spark would pass over files a week older than the newest, in silence
 POLL_S: Final = 1
 PATTERN_CHARACTERS: Final = frozenset("\\{}[]*?")
-CORRUPT: Final = "_corrupt"
-LINE: Final = StructType(
-    [
-        StructField("v", LongType()),
-        StructField("t", DoubleType()),
-        StructField("host", StringType()),
-        StructField("kind", StringType()),
-        StructField("id", StringType()),
-        StructField("ack_s", DoubleType()),
-        StructField("latency_s", DoubleType()),
-        StructField("ended", BooleanType()),
-        StructField(CORRUPT, StringType()),
-    ]
-)
+FIELDS: Final = ("t", "host", "kind", "id", "ack_s", "latency_s", "ended")
 ERROR_KINDS: Final = ("error", "refuse", "refused", "notice")
 
 
 @dataclass(frozen=True, slots=True)
 class Following:
     run: Path
+    stream: Path | None = None  # unless it is RUN/stream
     window_s: float = 5.0
     watermark_s: float = 10.0
     once: bool = False
     checkpoint: Path | None = None
 
     @property
-    def stream(self) -> Path:
-        return self.run / "stream"
+    def slices(self) -> Path:
+        return self.stream or self.run / "stream"
 
     @property
     def kept(self) -> Path:
-        return self.checkpoint or self.run / "follow"
+        return self.checkpoint or self.slices / ".checkpoint"
 
 
 def follow(spark: SparkSession, following: Following, emit: Callable[[Row], None]) -> None:
     """Tell what happens until the stream has ended, or with `once` what has happened until now."""
-    _check(following)
+    check(following)
     try:
-        following.stream.mkdir(exist_ok=True)
+        following.slices.mkdir(parents=True, exist_ok=True)
         following.kept.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         message = f"{error.filename} cannot be made: {error.strerror}"
@@ -88,13 +76,14 @@ def follow(spark: SparkSession, following: Following, emit: Callable[[Row], None
     with _alone(following.kept):
         follower = Follower(following, emit)
         follower.repeat()
-        ended = (following.stream / END_NAME).exists()
+        fit(spark, 0)  # what a batch comes to is small, whatever goes in
+        ended = (following.slices / END_NAME).exists()
         query = follower.start(spark)
         try:
             if following.once:
                 query.awaitTermination()
             else:
-                ended = _until_ended(query, following.stream / END_NAME)
+                ended = _until_ended(query, following.slices / END_NAME)
         except StreamingQueryException:
             if follower.failure is not None:
                 raise follower.failure from None
@@ -118,7 +107,7 @@ class Follower:
     def start(self, spark: SparkSession) -> StreamingQuery:
         reader = spark.readStream.option("maxFilesPerTrigger", FILES_PER_BATCH_MAX)
         reader = reader.option("maxFileAge", FILE_AGE_MAX).option("lineSep", "\n")
-        lines = reader.text(f"{self._following.stream.absolute()}/*/*/*.jsonl")
+        lines = reader.text(f"{self._following.slices.absolute()}/*/*/*.jsonl")
         modified = F.col("_metadata.file_modification_time").cast("double").alias("modified")
         writer = lines.select("value", modified).writeStream.foreachBatch(self.take)
         writer = writer.option("checkpointLocation", str(self._following.kept / "spark"))
@@ -174,15 +163,16 @@ def groups(lines: DataFrame, offsets: dict[str, float], homes: dict[str, str], w
     there = {client: offsets[host] for client, host in homes.items() if host in offsets}
     here_s = spark.createDataFrame(list(offsets.items()), "host string, here_s double")
     there_s = spark.createDataFrame(list(there.items()), "publisher string, there_s double")
-    line = F.from_json("value", LINE, {"columnNameOfCorruptRecord": CORRUPT})
-    opened = lines.select("modified", line.alias("line")).select("modified", "line.*")
+    fields = [F.col("line")[name].alias(name) for name in FIELDS]
+    opened = judged(lines).select("modified", "reason_bad", *fields)
     named = opened.withColumn("publisher", F.substring_index("id", ":", 1))
     known = named.join(F.broadcast(here_s), "host", "left").join(F.broadcast(there_s), "publisher", "left")
     here, there_or_here = F.coalesce("here_s", F.lit(0.0)), F.coalesce("there_s", "here_s", F.lit(0.0))
     timed = known.withColumns({"at": F.col("t") - here, "took_s": F.col("latency_s") + there_or_here - here})
-    judged = timed.withColumn("good", F.coalesce(_good(), F.lit(False)))
+    believed = F.coalesce(F.col("at").between(0.0, F.col("modified") + AHEAD_MAX_S), F.lit(False))
+    counting = timed.withColumn("good", F.col("reason_bad").isNull() & believed)
     kind = F.col("kind")
-    counted = judged.select(
+    counted = counting.select(
         F.when(F.col("good"), F.floor(F.col("at") / window_s)).alias("window"),
         F.when(F.col("good"), F.col("at")).alias("at"),
         ((kind == "publish") & F.col("ack_s").isNotNull()).alias("published"),
@@ -198,12 +188,6 @@ def groups(lines: DataFrame, offsets: dict[str, float], homes: dict[str, str], w
         F.count_if("error").alias("errors"),
         F.max("at").alias("newest"),
     )
-
-
-def _good() -> Column:
-    believed = F.col("at").between(0.0, F.col("modified") + AHEAD_MAX_S)
-    whole = F.col(CORRUPT).isNull() & F.col("kind").isNotNull() & F.col("host").isNotNull()
-    return whole & (F.col("v") == LOG_VERSION) & believed
 
 
 def _bucket(took_s: Column) -> Column:
@@ -222,14 +206,15 @@ def _until_ended(query: StreamingQuery, end: Path) -> bool:
     return False
 
 
-def _check(following: Following) -> None:
+def check(following: Following) -> None:
+    """Refuse what cannot be followed."""
     if not (following.run / "plan.json").is_file():
         raise Refused(
             f"{following.run} is not the folder of a run", "name one that panda deploy made, as runs/NAME"
         )
-    if set(str(following.run.absolute())) & PATTERN_CHARACTERS:
+    if set(str(following.slices.absolute())) & PATTERN_CHARACTERS:
         raise Refused(
-            f"Spark would read a pattern in the name {following.run}",
+            f"Spark would read a pattern in the name {following.slices}",
             f"move the run to a folder without any of {' '.join(sorted(PATTERN_CHARACTERS))} in its name",
         )
     if not 0.1 <= following.window_s <= 86_400:

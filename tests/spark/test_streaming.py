@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -19,6 +18,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from panda_spark.refusal import Refused
+from panda_spark.session import Place, open_session
 from panda_spark.streaming import Following, follow
 from panda_spark.windows import Group, Windows
 
@@ -30,21 +30,9 @@ Row = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    builder = SparkSession.builder.master("local[2]").appName("following")
-    for key, value in SPARK_SETTINGS.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
+    session = open_session(Place(master="local[2]"))
     yield session
     session.stop()
-
-
-SPARK_SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-}
 
 
 class Run:
@@ -52,7 +40,8 @@ class Run:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        (path / "stream").mkdir(parents=True)
+        self.stream = path / "stream"
+        self.stream.mkdir(parents=True)
         self.plan({"P0": "h1", "S0": "h2"})
         self._files = 0
 
@@ -69,7 +58,7 @@ class Run:
         (self.path / "clocks.jsonl").write_text("\n".join([*lines, '{"host": "h1", "offs']))
 
     def add(self, *lines: Row | str, host: str = "h2", process: str = "S0") -> None:
-        folder = self.path / "stream" / host / process
+        folder = self.stream / host / process
         folder.mkdir(parents=True, exist_ok=True)
         text = "".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)
         part = folder / f".{self._files}.part"
@@ -78,7 +67,7 @@ class Run:
         self._files += 1
 
     def end(self) -> None:
-        (self.path / "stream" / ".end").touch()
+        (self.stream / ".end").touch()
 
 
 def line(at_s: float, kind: str, host: str = "h2", **fields: Any) -> Row:
@@ -131,7 +120,7 @@ def test_every_window_says_what_was_published_and_delivered_and_how_fast(
     run.add(
         line(1, "publish", id="P0:0:1", client="P0", time=BEGIN),
         line(1, "deliver", id="P0:0:1", client="S0", hops=1),
-        line(2, "counts", peer="x"),
+        line(2, "ready", address="127.0.0.1:1"),
         process="_Broker",
     )
     rows = ended(spark, run)
@@ -228,6 +217,13 @@ def test_it_is_told_again_what_was_told_last_and_nothing_is_counted_twice(
     assert followed(spark, run) == [row]
 
 
+def test_a_stream_that_has_ended_with_nothing_in_it_tells_nothing(spark: SparkSession, run: Run) -> None:
+    run.end()
+    rows: list[Row] = []
+    follow(spark, Following(run.path), rows.append)
+    assert rows == []
+
+
 def test_new_files_are_seen_while_it_runs_until_the_stream_ends(spark: SparkSession, run: Run) -> None:
     rows: list[Row] = []
     thread = threading.Thread(target=follow, args=(spark, Following(run.path), rows.append))
@@ -248,25 +244,13 @@ def test_new_files_are_seen_while_it_runs_until_the_stream_ends(spark: SparkSess
     }
 
 
-PROGRAM = """
-import json, sys
-from pathlib import Path
-from pyspark.sql import SparkSession
-from panda_spark.streaming import Following, follow
-
-builder = SparkSession.builder.master("local[2]")
-for key, value in json.loads(sys.argv[2]).items():
-    builder = builder.config(key, value)
-follow(builder.getOrCreate(), Following(Path(sys.argv[1])), lambda row: print(json.dumps(row), flush=True))
-"""
-
-
 class Reader:
     """Another process that follows, and what it tells."""
 
     def __init__(self, run: Run) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(run.path), json.dumps(SPARK_SETTINGS)],
+            [sys.executable, "-m", "panda_spark", "follow", "--run", str(run.path)],
+            env={**os.environ, "SPARK_REMOTE": "sc://127.0.0.1:1"},  # which it must not ask
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -280,28 +264,30 @@ class Reader:
         with self._process.stdout as lines:
             self.rows.extend(json.loads(text) for text in lines)
 
-    def kill(self) -> None:
-        os.kill(self._process.pid, signal.SIGKILL)
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Killed, unless it has come to its end."""
+        self._process.kill()
         self._process.wait()
-        self._thread.join(WAIT_S)
+        self._thread.join()
 
     def finish(self) -> None:
         assert self._process.wait(WAIT_S) == 0
-        self._thread.join(WAIT_S)
 
 
 def test_whoever_is_killed_goes_on_where_it_was_and_the_totals_are_the_truth(run: Run) -> None:
-    killed = Reader(run)
-    for number in range(3):
-        at_s = number * 10
-        run.add(*(delivered(at_s + i / 10) for i in range(20)), published(at_s), "bad")
-        until(lambda at=at_s: any(_at(row) == at for row in killed.rows))  # type: ignore[misc]
-    run.add(*(delivered(30) for _ in range(500)))  # perhaps in the middle of this
-    killed.kill()
+    with Reader(run) as killed:
+        for number in range(3):
+            at_s = number * 10
+            run.add(*(delivered(at_s + i / 10) for i in range(20)), published(at_s), "bad")
+            until(lambda at=at_s: any(_at(row) == at for row in killed.rows))  # type: ignore[misc]
+        run.add(*(delivered(30) for _ in range(500)))  # perhaps in the middle of this
     run.add(*(delivered(50) for _ in range(30)), published(50))
     run.end()
-    heir = Reader(run)
-    heir.finish()
+    with Reader(run) as heir:
+        heir.finish()
     told = killed.rows + heir.rows
     final = [row for row in told if row["final"]]
     kept = {row["window_s"][0]: row for row in final}
@@ -371,7 +357,7 @@ def test_other_windows_than_before_are_refused_and_another_folder_begins_anew(
 def test_a_damaged_memory_is_refused_with_what_helps(spark: SparkSession, run: Run) -> None:
     run.add(delivered(1))
     followed(spark, run)
-    kept = run.path / "follow" / "windows.json"
+    kept = run.stream / ".checkpoint" / "windows.json"
     kept.write_text(kept.read_text()[:-5])
     with pytest.raises(Refused, match="cannot be read") as refused:
         followed(spark, run)

@@ -77,7 +77,9 @@ def analyze(
         if follow:
             from panda.cli.following import show
 
-            show(at, folders[0], as_json=as_json)
+            # Following keeps a Spark of its own: a server lends none for streams.
+            own = desk.desk_of(runs, lake, cold=True, quiet=as_json)
+            show(own, folders[0], as_json=as_json)
         answer = analysis_of(at, folders, late_s=late, settle_s=settle, report=not no_report)
         failed = _judge(answer, expected)
         answer["unmet"] = failed

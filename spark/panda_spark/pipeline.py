@@ -26,6 +26,13 @@ LOG: Final = re.compile(r"hosts/([^/]+)/processes/([^/]+)/[^/]+\.jsonl(\.gz|\.bz
 BESIDE: Final = re.compile(
     r"(plan\.json|versions\.json|lines\.txt|clocks\.jsonl|journal\.jsonl|hosts/[^/]+/journal\.jsonl)(\.gz)?"
 )
+STAGES: Final = {
+    "bronze": "reading logs",
+    "events": "correcting clocks",
+    "quarantine": "telling what happened",
+    "deliveries": "judging deliveries",
+    "latency": "making figures",
+}
 Tell = Callable[[str, int, int], None]  # stage, done, of how many
 
 
@@ -143,6 +150,7 @@ class _Maker:
         self._tell = tell
         self._took_s = took_s
         self._made = 0
+        self._doing = ""
 
     def make(
         self,
@@ -218,6 +226,11 @@ class _Maker:
         made = {name: self._read(name) for name in TABLES if name not in ("bronze", "summary")}
         self._write("summary", summary(made))
 
+    def _stage(self, table: str) -> str:
+        """What is told of the work: a few words for many tables."""
+        self._doing = STAGES.get(table, self._doing)
+        return self._doing
+
     def _read(self, table: str) -> DataFrame:
         return self._spark.read.schema(TABLES[table]).parquet(self._lake.place(table, self._generation))
 
@@ -227,7 +240,7 @@ class _Maker:
                 written.result()
 
     def _write(self, table: str, rows: DataFrame) -> None:
-        self._tell(f"making {table}", self._made, len(TABLES))
+        self._tell(self._stage(table), self._made, len(TABLES))
         begun = time.monotonic()
         schema = TABLES[table]
         typed = rows.select(

@@ -12,12 +12,12 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
 from panda_spark.lake import Lake
 from panda_spark.pipeline import Options as Analysis
 from panda_spark.pipeline import analyze
 from panda_spark.tables import TABLES
-from pyspark.sql import SparkSession
-
 from tests.spark.generator import Options, Truth, everything, generate
 from tests.spark.generator.strategies import small_options
 from tests.spark.plain import analyze as analyze_plainly

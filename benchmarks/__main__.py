@@ -24,10 +24,17 @@ def deploy(argv: Sequence[str]) -> int:
     return main(argv)
 
 
+def spark(argv: Sequence[str]) -> int:
+    from benchmarks.spark import main
+
+    return main(argv)
+
+
 BENCHMARKS: dict[str, Callable[[Sequence[str]], int]] = {
     "matching": matching,
     "broker": broker,
     "deploy": deploy,
+    "spark": spark,
 }
 
 

@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +53,8 @@ def main(argv: Sequence[str] = ()) -> int:
     told = parser.parse_args(argv)
     taken = []
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before\n")
-    print(
-        f"{'events':>12}{'analysis, s':>13}{'ingest':>9}{'tables':>9}{'peak MB':>9}{'plain, s':>10}{'peak MB':>9}"
-    )
+    head = f"{'events':>12}{'analysis, s':>13}{'ingest':>9}{'tables':>9}{'peak MB':>9}"
+    print(f"{head}{'plain, s':>10}{'peak MB':>9}")
     for events in told.events or (QUICK if told.quick else SIZES):
         took = measured(events, told.memory)
         taken.append(took)
@@ -165,7 +165,9 @@ def differences(lake: Path, plain: Path) -> Iterator[str]:
         for subscriber, class_, verdict, count in verdicts
     }
     found |= {
-        _key({"table": "latency", "by": by, "key": key, "bucket_s": at}): dict(zip(columns.split(", "), rest))
+        _key({"table": "latency", "by": by, "key": key, "bucket_s": at}): dict(
+            zip(columns.split(", "), rest, strict=True)
+        )
         for by, key, at, *rest in latency
     }
     for key in wanted.keys() ^ found.keys():
@@ -186,13 +188,13 @@ def _key(row: Mapping[str, Any]) -> tuple[object, ...]:
 def report(taken: Sequence[Took]) -> None:
     """How the costs grow from each size to the next, and where the two lines meet."""
     print()
-    for before, after in zip(taken, taken[1:], strict=False):
+    for before, after in pairwise(taken):
         size, cost = after.events / before.events, after.analysis_s / before.analysis_s
         worse = "no worse than linearly" if cost <= size else "WORSE THAN LINEARLY"
         print(
             f"{before.events:,} to {after.events:,}: {cost:.1f} times as long for {size:.1f} times as much, {worse}"
         )
-    for before, after in zip(taken, taken[1:], strict=False):
+    for before, after in pairwise(taken):
         ahead = before.plain_s - before.analysis_s, after.plain_s - after.analysis_s
         if ahead[0] <= 0 < ahead[1]:
             share = -ahead[0] / (ahead[1] - ahead[0])

@@ -191,9 +191,8 @@ def report(taken: Sequence[Took]) -> None:
     for before, after in pairwise(taken):
         size, cost = after.events / before.events, after.analysis_s / before.analysis_s
         worse = "no worse than linearly" if cost <= size else "WORSE THAN LINEARLY"
-        print(
-            f"{before.events:,} to {after.events:,}: {cost:.1f} times as long for {size:.1f} times as much, {worse}"
-        )
+        grown = f"{cost:.1f} times as long for {size:.1f} times as much"
+        print(f"{before.events:,} to {after.events:,}: {grown}, {worse}")
     for before, after in pairwise(taken):
         ahead = before.plain_s - before.analysis_s, after.plain_s - after.analysis_s
         if ahead[0] <= 0 < ahead[1]:

@@ -1,4 +1,4 @@
-"""From a topology to a report, with nothing left out: real brokers, real Spark, every verb that asks tables."""
+"""From a topology to a report with nothing left out: real brokers, real Spark, every verb on the tables."""
 
 from __future__ import annotations
 

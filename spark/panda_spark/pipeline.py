@@ -193,17 +193,21 @@ class _Maker:
         runs, processes, schedule = (self._read(name) for name in ("runs", "processes", "schedule"))
         starts = runs.select("run", "t0")
         published = delivery.publish_lines(events).persist()
+        brokers_ = delivery.first_brokers(events).persist()
         self._write_all(
             {
-                "subscriptions": delivery.subscriptions(events, agents, processes, starts),
-                "publications": delivery.publications(published, events, starts),
+                "subscriptions": delivery.subscriptions(events, brokers_, agents, processes, starts),
+                "publications": delivery.publications(published, brokers_, processes, starts),
                 "load": brokers.load(brokers.loads(events), self._read("traffic"), processes),
                 "missing": course.missing(processes),
             }
         )
         subscriptions = self._read("subscriptions")
         expected = delivery.expected(published, subscriptions, options.settle_s)
-        pairs = delivery.pairs(expected, delivery.arrivals(events)).persist()
+        received = delivery.received(events)
+        vague = not delivery.unaddressed(received).isEmpty()
+        addressed = delivery.addressed(received, expected if vague else None, subscriptions)
+        pairs = delivery.pairs(expected, delivery.arrivals(addressed)).persist()
         self._write(
             "deliveries",
             delivery.deliveries(pairs, published, subscriptions, processes, starts, options.late_s),

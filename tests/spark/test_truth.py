@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
@@ -146,6 +146,6 @@ def test_everything_that_is_planted_is_found_and_nothing_else(spark: SparkSessio
 
 
 @given(st.lists(small_options(), min_size=RUNS_AT_ONCE, max_size=RUNS_AT_ONCE))
-@settings(max_examples=2, suppress_health_check=list(HealthCheck))
+@settings(max_examples=2, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 def test_small_runs_of_any_kind_are_told_rightly(spark: SparkSession, options: list[Options]) -> None:
     check(spark, [replace(each, name=f"run-{number}") for number, each in enumerate(options)])

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from panda_spark.gold.matching import CONTENT, class_satisfies, of_attributes, of_class, satisfies, unjudged
 
 PAIR = ["run", "subscription", "source", "number"]
+NOBODY = ":?"  # in place of a subscription's number, for what came and matches none
 STREAM = PAIR[:3]  # what one subscription gets from one publisher, in one order
 
 
@@ -30,14 +31,28 @@ def publish_lines(events: DataFrame) -> DataFrame:
     return own.select(*kept).union(sole.select(*kept)).withColumns(split_id("id"))
 
 
-def publications(lines: DataFrame, events: DataFrame, starts: DataFrame) -> DataFrame:
-    """`broker` is the one that took it; the client's own line does not say, its connection does."""
-    firsts = (
-        events.where("kind = 'publish' AND ack_s IS NULL")
-        .groupBy("run", "client")
-        .agg(F.max_by("proc", "t").alias("broker"))
+def first_brokers(events: DataFrame) -> DataFrame:
+    """Where each client was: by the word of the broker that took something from it, else by its own."""
+    took = events.where("kind IN ('publish', 'subscribe') AND ack_s IS NULL").select(
+        "run", "client", F.col("proc").alias("broker"), F.lit(0).alias("rank"), "t"
     )
-    placed = lines.join(F.broadcast(starts), "run").join(F.broadcast(firsts), ["run", "client"], "left")
+    said = events.where("kind = 'connected'").select(
+        "run", F.col("proc").alias("client"), "broker", F.lit(1).alias("rank"), "t"
+    )
+    return (
+        took.union(said)
+        .groupBy("run", "client")
+        .agg(F.min_by("broker", F.struct("rank", "t")).alias("broker"))
+    )
+
+
+def publications(lines: DataFrame, brokers: DataFrame, processes: DataFrame, starts: DataFrame) -> DataFrame:
+    homes = processes.groupBy("run", F.col("speaks").alias("client")).agg(F.max("host").alias("home"))
+    placed = (
+        lines.join(F.broadcast(starts), "run")
+        .join(F.broadcast(brokers), ["run", "client"], "left")
+        .join(F.broadcast(homes), ["run", "client"], "left")
+    )
     return placed.select(
         "run",
         F.col("id").alias("publication"),
@@ -46,7 +61,7 @@ def publications(lines: DataFrame, events: DataFrame, starts: DataFrame) -> Data
         "number",
         "class",
         "broker",
-        "host",
+        F.coalesce("home", "host").alias("host"),
         F.col("time_t").alias("t"),
         (F.col("time_t") - F.col("t0")).alias("published_s"),
         F.col("time_error_s").alias("error_s"),
@@ -55,7 +70,7 @@ def publications(lines: DataFrame, events: DataFrame, starts: DataFrame) -> Data
 
 
 def expected(lines: DataFrame, subscriptions: DataFrame, settle_s: float) -> DataFrame:
-    """Which publications concern which subscriptions, by content and time.
+    """Which publications concern which subscriptions, by content; and how their times lie to each other.
 
     A subscription meets only publications of classes that it can match, so that the join has a key.
     """
@@ -71,33 +86,29 @@ def expected(lines: DataFrame, subscriptions: DataFrame, settle_s: float) -> Dat
     keyed = judged.join(classes, "run").where(class_satisfies(F.col("on_class"), F.col("class")))
     held = keyed.drop("on_class")
     at = F.col("time_t")
-    met = lines.join(F.broadcast(held), ["run", "class"]).where(
-        (at >= F.col("from_t") - settle_s) & (at <= F.col("until_t") + settle_s)
-    )
+    met = lines.join(F.broadcast(held), ["run", "class"])
     return met.where(satisfies(F.col("on_attributes"))).select(
         *PAIR,
         "class",
         F.col("time").alias("published_raw"),
         F.col("time_t").alias("published_t"),
         F.col("time_error_s").alias("published_error_s"),
+        ((at >= F.col("from_t") - settle_s) & (at <= F.col("until_t") + settle_s)).alias("near"),
         ((at >= F.col("from_t")) & (at <= F.col("until_t"))).alias("due"),
         ((at >= F.col("from_t") + settle_s) & (at <= F.col("until_t") - settle_s)).alias("settled"),
     )
 
 
-def arrivals(events: DataFrame) -> DataFrame:
-    """What each subscription got: how often, when first, and whether in the order of the publisher.
-
-    A message that is newer than all before it has come for the first time and in order; any other is a
-    repetition or came too late.
-    """
+def received(events: DataFrame) -> DataFrame:
+    """The clients' own words on what they got."""
     own = events.where("kind = 'deliver' AND latency_s IS NOT NULL")
-    to = F.when(F.size("to") > 0, F.col("to")).otherwise(F.array(F.lit(None).cast("string")))
-    single = own.select(
+    id_ = {name: column for name, column in split_id("id").items() if name != "publisher"}
+    return own.withColumns(id_).select(
         "run",
-        F.explode(to).alias("subscription"),
         F.col("client").alias("subscriber"),
-        *(column.alias(name) for name, column in split_id("id").items() if name != "publisher"),
+        "source",
+        "number",
+        "to",
         "t",
         "t_raw",
         "error_s",
@@ -105,7 +116,36 @@ def arrivals(events: DataFrame) -> DataFrame:
         "block",
         "row",
     )
-    named = single.withColumn("subscription", F.coalesce("subscription", F.concat("subscriber", F.lit(":?"))))
+
+
+def unaddressed(received_: DataFrame) -> DataFrame:
+    """What does not say for which subscriptions it came: older logs do not."""
+    return received_.where("coalesce(size(to), 0) <= 0")
+
+
+def addressed(received_: DataFrame, expected_: DataFrame | None, subscriptions: DataFrame) -> DataFrame:
+    """One row for each subscription that something came for.
+
+    What does not say for which was for those of the client that match it; `expected_` is needed for that, and
+    left out where everything says it.
+    """
+    single = received_.withColumn("subscription", F.explode("to")).drop("to")
+    if expected_ is None:
+        return single
+    holders = subscriptions.select("run", "subscription", "subscriber")
+    fitting = expected_.select(*PAIR).join(F.broadcast(holders), ["run", "subscription"])
+    found = unaddressed(received_).drop("to").join(fitting, ["run", "subscriber", "source", "number"], "left")
+    nobody = F.concat("subscriber", F.lit(NOBODY))
+    named = found.withColumn("subscription", F.coalesce("subscription", nobody))
+    return single.unionByName(named)
+
+
+def arrivals(addressed_: DataFrame) -> DataFrame:
+    """What each subscription got: how often, when first, and whether in the order of the publisher.
+
+    A message that is newer than all before it has come for the first time and in order; any other is a
+    repetition or came too late.
+    """
     before = (
         Window.partitionBy(*STREAM)
         .orderBy("t_raw", "block", "row")
@@ -114,7 +154,7 @@ def arrivals(events: DataFrame) -> DataFrame:
     newest = F.max("number").over(before)
     fresh = newest.isNull() | (F.col("number") > newest)
     return (
-        named.withColumn("fresh", fresh)
+        addressed_.withColumn("fresh", fresh)
         .groupBy(*PAIR)
         .agg(
             F.count("*").alias("times"),
@@ -186,6 +226,7 @@ def _judged(told: DataFrame, late_s: float) -> DataFrame:
     judged = F.coalesce("judged", F.lit(False))
     late = F.coalesce(F.col("latency_s") > late_s, F.lit(False))
     nobody_knows = F.col("published_t").isNull()
+    for_nobody = F.col("subscription").endswith(NOBODY)
     absent = (
         F.when(~F.coalesce("logged", F.lit(True)), "unknown")
         .when(F.col("due") & F.col("settled"), "lost")
@@ -194,7 +235,7 @@ def _judged(told: DataFrame, late_s: float) -> DataFrame:
     verdict = (
         F.when(times == 0, absent)
         .when(nobody_knows & ~F.coalesce("publisher_logged", F.lit(False)), "unknown")
-        .when(nobody_knows | (judged & F.col("met").isNull()), "unexpected")
+        .when(nobody_knows | for_nobody | (judged & ~F.coalesce("near", F.lit(False))), "unexpected")
         .when(times > 1, "twice")
         .when(~F.col("in_order"), "out of order")
         .when(late, "late")
@@ -208,7 +249,7 @@ def _judged(told: DataFrame, late_s: float) -> DataFrame:
     return concerned.select(
         "run",
         publication.alias("publication"),
-        F.when(~F.col("subscription").endswith(":?"), F.col("subscription")).alias("subscription"),
+        F.when(~for_nobody, F.col("subscription")).alias("subscription"),
         subscriber.alias("subscriber"),
         "publisher",
         "class",
@@ -225,7 +266,9 @@ def _judged(told: DataFrame, late_s: float) -> DataFrame:
     )
 
 
-def subscriptions(events: DataFrame, agents: DataFrame, processes: DataFrame, starts: DataFrame) -> DataFrame:
+def subscriptions(
+    events: DataFrame, brokers: DataFrame, agents: DataFrame, processes: DataFrame, starts: DataFrame
+) -> DataFrame:
     """Every subscription with the time for which it held."""
     lines = events.where("kind = 'subscribe'")
     own = F.col("ack_s").isNotNull()
@@ -234,7 +277,7 @@ def subscriptions(events: DataFrame, agents: DataFrame, processes: DataFrame, st
         F.coalesce(F.min(F.when(own, F.col("t"))), F.min("t")).alias("from_t"),
         F.max("text").alias("text"),
         F.any_value("filter", True).alias("filter"),
-        F.max(F.when(~own, F.col("proc"))).alias("broker"),
+        F.max(F.when(~own, F.col("proc"))).alias("took"),
         F.max(F.when(own, F.col("host"))).alias("own_host"),
     )
     ended = (
@@ -250,6 +293,7 @@ def subscriptions(events: DataFrame, agents: DataFrame, processes: DataFrame, st
     whole = (
         begun.join(ended, ["run", "subscription"], "left")
         .join(gone, ["run", "subscription"], "left")
+        .join(brokers.withColumnRenamed("client", "subscriber"), ["run", "subscriber"], "left")
         .join(lasts, "run")
         .join(who, ["run", "subscriber"], "left")
         .join(starts, "run")
@@ -261,7 +305,7 @@ def subscriptions(events: DataFrame, agents: DataFrame, processes: DataFrame, st
         "run",
         "subscription",
         "subscriber",
-        "broker",
+        F.coalesce("took", "broker").alias("broker"),
         F.coalesce("home", "own_host").alias("host"),
         F.get(F.get(only_class, F.lit(0))["texts"], F.lit(0)).alias("class"),
         "text",

@@ -76,8 +76,7 @@ def histogram(deliveries: DataFrame) -> DataFrame:
 
 def hops(deliveries: DataFrame) -> DataFrame:
     return (
-        arrived(deliveries)
-        .where("hops IS NOT NULL")
+        deliveries.where("times > 0 AND hops IS NOT NULL")
         .groupBy("run", "subscriber", "hops")
         .agg(F.count("*").alias("count"))
     )

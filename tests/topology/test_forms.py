@@ -163,10 +163,10 @@ def test_yaml_is_refused_at_its_place(text: str, line: int, column: int, message
 
 
 def test_scalars_of_yaml_are_what_was_written() -> None:
-    text = "commands:\n  - {id: 010, host: 1.10, command: [echo, off, 1e3, 0x10, null, 2001-01-01]}"
+    text = "commands:\n  - {id: 1.10, host: 0x10, command: [echo, off, 1e3, 010, null, 2001-01-01]}"
     (process,) = read_yaml(text).accepted().processes
-    assert (process.id, process.host) == ("010", "1.10")
-    assert process.command == ("echo", "off", "1e3", "0x10", "null", "2001-01-01")
+    assert (process.id, process.host) == ("1.10", "0x10")
+    assert process.command == ("echo", "off", "1e3", "010", "null", "2001-01-01")
 
 
 CHAIN = """# chain

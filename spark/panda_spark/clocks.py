@@ -3,6 +3,7 @@
 Offsets were measured now and then. Between two measurements the offset is taken from the line through them,
 before the first and after the last it is theirs. The stretches between them are filed under the slices of
 time that they touch, so that an event meets only the one or two of its own: an equi-join, however long a run.
+A clock that was set by years has wider slices, not more of them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 SLICE_S: Final = 10
+SLICES_MAX: Final = 10_000  # of a host
 
 
 def measurements(clocks: DataFrame) -> DataFrame:
@@ -21,13 +23,18 @@ def measurements(clocks: DataFrame) -> DataFrame:
     order = Window.partitionBy("run", "host").orderBy("x")
     following = [F.lead(name).over(order).alias(f"next_{name}") for name in ("x", "offset_s", "error_s")]
     numbered = F.row_number().over(order).alias("number")
-    return placed.dropDuplicates(["run", "host", "x"]).select("*", *following, numbered)
+    whole = Window.partitionBy("run", "host")
+    span = F.max("x").over(whole) - F.min("x").over(whole)
+    width = F.greatest(F.lit(float(SLICE_S)), span / SLICES_MAX).alias("width_s")
+    at_once = Window.partitionBy("run", "host", "x").orderBy("error_s", "offset_s")
+    best = placed.withColumn("_best", F.row_number().over(at_once)).where("_best = 1").drop("_best")
+    return best.select("*", *following, numbered, width)
 
 
 def slices(measured: DataFrame) -> DataFrame:
     """The stretches between measurements, once for every slice of time that they touch."""
     between = measured.where("next_x IS NOT NULL")
-    first, last = (F.floor(F.col(name) / SLICE_S) for name in ("x", "next_x"))
+    first, last = (F.floor(F.col(name) / F.col("width_s")) for name in ("x", "next_x"))
     slope = (F.col("next_offset_s") - F.col("offset_s")) / (F.col("next_x") - F.col("x"))
     return between.select(
         "run",
@@ -47,6 +54,7 @@ def ends(measured: DataFrame) -> DataFrame:
     return measured.groupBy("run", "host").agg(
         *(F.max(F.when(first, F.col(name))).alias(f"first_{name}") for name in ("x", "offset_s", "error_s")),
         *(F.max(F.when(last, F.col(name))).alias(f"last_{name}") for name in ("x", "offset_s", "error_s")),
+        F.max("width_s").alias("width_s"),
     )
 
 
@@ -57,7 +65,7 @@ def corrected(
     measured = measurements(clocks)
     stretches, limits = slices(measured), ends(measured)
     at = F.col(time)
-    keyed = rows.withColumns({"_slice": F.floor(at / SLICE_S), "_host": F.col(host), "_at": at})
+    keyed = rows.withColumns({"_host": F.col(host), "_at": at})
     here = stretches.withColumnsRenamed({"run": "_run", "host": "_there"})
     near = limits.withColumnsRenamed({"run": "_run", "host": "_there"})
     same_host = (F.col("rows.run") == F.col("side._run")) & (F.col("_host") == F.col("side._there"))
@@ -66,9 +74,9 @@ def corrected(
         & (F.col("_at") >= F.col("side.slice_from"))
         & (F.col("_at") < F.col("side.slice_until"))
     )
-    joined = keyed.alias("rows").join(F.broadcast(here.alias("side")), same_host & in_stretch, "left")
-    joined = joined.drop("_run", "_there").alias("rows")
-    joined = joined.join(F.broadcast(near.alias("side")), same_host, "left")
+    joined = keyed.alias("rows").join(F.broadcast(near.alias("side")), same_host, "left")
+    joined = joined.drop("_run", "_there").withColumn("_slice", F.floor(F.col("_at") / F.col("width_s")))
+    joined = joined.alias("rows").join(F.broadcast(here.alias("side")), same_host & in_stretch, "left")
     offset, error = _offset()
     named = {into: at - F.coalesce(offset, F.lit(0.0)), error_into: F.when(at.isNotNull(), error)}
     return joined.withColumns(named).select(*rows.columns, into, error_into)

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from panda_spark.schema import AGENT_EVENT, CLOCK, JOURNAL, PLAN, TEXT, VERSIONS, struct
+from panda_spark.store import Listed, file_path, literal
 
 TOP_PATH: Final = r"/([^/]+)/[^/]+$"
 AGENT_PATH: Final = r"/([^/]+)/hosts/([^/]+)/journal\.jsonl(?:\.gz)?$"
@@ -18,7 +19,7 @@ AGENT_PATH: Final = r"/([^/]+)/hosts/([^/]+)/journal\.jsonl(?:\.gz)?$"
 class RunFolders:
     """What lies in the folders of some runs, by the names of the files."""
 
-    def __init__(self, spark: SparkSession, files: Sequence[str]) -> None:
+    def __init__(self, spark: SparkSession, files: Sequence[Listed]) -> None:
         self._spark = spark
         self._files = files
 
@@ -41,7 +42,7 @@ class RunFolders:
 
     def controllers(self) -> DataFrame:
         """What controllers wrote down."""
-        return self._records("journal.jsonl", TOP_PATH, JOURNAL, besides="/hosts/").where("kind IS NOT NULL")
+        return self._records("journal.jsonl", TOP_PATH, JOURNAL).where("kind IS NOT NULL")
 
     def agents(self, plans: DataFrame) -> DataFrame:
         """Every event of every agent: from its own journal, and from what controllers heard of it.
@@ -50,7 +51,7 @@ class RunFolders:
         """
         hosts = plans.select("run", F.explode("hosts.name").alias("host"))
         known = hosts.select("run", "host", host_folder(F.col("host")).alias("folder"))
-        own = self._records("journal.jsonl", AGENT_PATH, AGENT_EVENT, within="/hosts/")
+        own = self._records("journal.jsonl", AGENT_PATH, AGENT_EVENT, of_hosts=True)
         named = own.join(F.broadcast(known), ["run", "folder"], "left")
         told = self.controllers().where("kind = 'agent'").select("run", "host", "event.*")
         both = named.withColumn("host", F.coalesce("host", "folder")).select(*told.columns).union(told)
@@ -58,32 +59,35 @@ class RunFolders:
 
     # Inside
 
-    def _named(self, name: str, within: str = "", besides: str = "\0") -> list[str]:
+    def _named(self, name: str, *, of_hosts: bool = False) -> list[str]:
         return [
-            file
+            file.path
             for file in self._files
-            if file.removesuffix(".gz").endswith(f"/{name}") and within in file and besides not in file
+            if file.relative.removesuffix(".gz").rsplit("/", 1)[-1] == name
+            and file.relative.startswith("hosts/") == of_hosts
         ]
 
     def _documents(self, name: str, pattern: str) -> DataFrame:
-        files = self._named(name, besides="/hosts/")
+        files = self._named(name)
         if not files:
             return self._spark.createDataFrame([], struct(run=TEXT, text=TEXT))
-        read = self._spark.read.text(files, wholetext=True)
-        return read.select(F.regexp_extract(_file(), pattern, 1).alias("run"), F.col("value").alias("text"))
+        read = self._spark.read.text([literal(file) for file in files], wholetext=True)
+        return read.select(
+            F.regexp_extract(file_path(), pattern, 1).alias("run"), F.col("value").alias("text")
+        )
 
-    def _records(
-        self, name: str, pattern: str, fields: StructType, *, within: str = "", besides: str = "\0"
-    ) -> DataFrame:
+    def _records(self, name: str, pattern: str, fields: StructType, *, of_hosts: bool = False) -> DataFrame:
         """The lines of these files that can be read; a killed writer leaves a last one that cannot."""
 
-        files = self._named(name, within, besides)
+        files = self._named(name, of_hosts=of_hosts)
         if not files:
             return self._spark.createDataFrame(
                 [], StructType([*struct(run=TEXT, folder=TEXT).fields, *fields])
             )
-        read = self._spark.read.text(files).select("value", _file().alias("file"))
-        folder = F.regexp_extract("file", pattern, 2) if within else F.lit("")
+        read = self._spark.read.text([literal(file) for file in files]).select(
+            "value", file_path().alias("file")
+        )
+        folder = F.regexp_extract("file", pattern, 2) if of_hosts else F.lit("")
         opened = read.select(
             F.regexp_extract("file", pattern, 1).alias("run"),
             folder.alias("folder"),
@@ -102,7 +106,3 @@ def host_folder(host: Column) -> Column:
     safe = F.regexp_replace(F.regexp_replace(host, "[^A-Za-z0-9_.-]+", "-"), r"^[.-]+|[.-]+$", "")
     short = F.substring(F.lower(F.hex(host)), 1, 16)
     return F.when(safe == host, host).otherwise(F.concat(safe, F.lit("-"), short))
-
-
-def _file() -> Column:
-    return F.url_decode(F.col("_metadata.file_path"))

@@ -23,18 +23,24 @@ from panda_spark.schema import (
     PLACE,
     QUARANTINE,
 )
+from panda_spark.store import file_path, literal
 
 SHOWN_CHARACTERS: Final = 1_000  # of a bad line
 LOG_PATH: Final = r"/([^/]+)/hosts/([^/]+)/processes/([^/]+)/[^/]+$"
+STRICT: Final = {  # as JSON is defined
+    "columnNameOfCorruptRecord": CORRUPT,
+    "allowSingleQuotes": "false",
+    "allowNonNumericNumbers": "false",
+}
 SAID: Final = [name for name in BRONZE.names if name in LINE.names and name != "run"]
 
 
 def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     """Every line of the files with its place; gzip and bzip2 are known by their endings."""
-    read = spark.read.option("lineSep", "\n").text(list(paths))
+    read = spark.read.option("lineSep", "\n").text([literal(path) for path in paths])
     return read.select(
         "value",
-        F.url_decode(F.col("_metadata.file_path")).alias("file"),
+        file_path().alias("file"),
         F.col("_metadata.file_block_start").alias("block"),
         F.monotonically_increasing_id().alias("row"),
     )
@@ -57,7 +63,7 @@ def judged(lines_: DataFrame) -> DataFrame:
     """The lines, each with its `line` as far as it can be read, and `reason_bad` if it is no good."""
     size = F.octet_length("value")
     readable = F.when((size <= LINE_BYTES_MAX) & F.is_valid_utf8("value"), F.col("value"))
-    line = F.from_json(readable, LINE, {"columnNameOfCorruptRecord": CORRUPT})
+    line = F.from_json(readable, LINE, STRICT)
     opened = lines_.select("*", size.cast("long").alias("bytes"), line.alias("line"))
     return opened.select("*", _reason().alias("reason_bad"))
 
@@ -86,11 +92,13 @@ def _reason() -> Column:
         lacking = reduce(Column.__or__, [line[field].isNull() for field in fields])
         missing.append((line["kind"] == kind) & lacking)
     corrupt = line[CORRUPT].isNotNull()
+    # Of two lines whose line end was lost the parser would read the first.
+    several = text.contains("}{") & F.json_array_length(F.concat(F.lit("["), text, F.lit("]"))).isNull()
     return (
         F.when(F.col("bytes") > LINE_BYTES_MAX, "gigantic")
         .when(~F.is_valid_utf8(text), "not UTF-8")
-        .when(text.startswith("{") & ~text.endswith("}"), "truncated")
-        .when(~text.startswith("{") | line.isNull(), "not JSON")
+        .when(text.startswith("{") & ~(text.endswith("}") | text.endswith("}\r")), "truncated")
+        .when(~text.startswith("{") | line.isNull() | several, "not JSON")
         .when(corrupt & line["t"].isNull() & line["kind"].isNull(), "not JSON")
         .when(line["v"] != LOG_VERSION, "unknown version")
         .when(corrupt, "wrong type")

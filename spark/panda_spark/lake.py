@@ -23,17 +23,14 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from panda_spark.store import Store, joined, store_of
+from panda_spark.refusal import Refused
+from panda_spark.store import Store, joined, literal, store_of
 
 COMMITS: Final = "commits"
 FORMAT: Final = 1
 SUPERSEDED_S: Final = 600.0  # how long a table that is replaced may still be read
 ABANDONED_S: Final = 86_400.0  # after which a generation that was never committed is somebody's who died
 GENERATION: Final = "generation"
-
-
-class LakeRefused(Exception):
-    """The tables cannot be used; says why and what would help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +61,16 @@ class Lake:
     def runs(self) -> dict[str, RunState]:
         """Every run that has tables, by name."""
         found: dict[str, RunState] = {}
-        for name, said in self._commits():
-            for run, state in said["runs"].items():
+        for said in self._commits():
+            for run, state in said.items():
                 if state is None:
                     found.pop(run, None)
                 else:
-                    found[run] = _state(state)
-            del name
+                    found[run] = state
         return found
 
-    def _commits(self) -> Iterable[tuple[str, dict[str, Any]]]:
+    def _commits(self) -> Iterable[dict[str, RunState | None]]:
+        """What each commit says of its runs, oldest first."""
         if COMMITS not in self._store.folders(self.path):
             return
         for name, text in sorted(self._store.texts(joined(self.path, COMMITS)).items()):
@@ -81,12 +78,13 @@ class Lake:
                 said = json.loads(text)
                 if said["format"] != FORMAT:
                     raise ValueError(f"format {said['format']}")
-            except (ValueError, KeyError, TypeError) as error:
-                hint = "remove the folder and analyse the runs again"
-                raise LakeRefused(
-                    f"{self.path} has a commit that cannot be read, {name}: {error}; {hint}"
+                states = {run: state and _state(state) for run, state in said["runs"].items()}
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise Refused(
+                    f"{self.path} has a commit that cannot be read, {name}: {error}",
+                    "remove the folder and analyse the runs again",
                 ) from None
-            yield name, said
+            yield states
 
     # Writing
 
@@ -147,7 +145,7 @@ class Lake:
         )
         if not generations or name not in self._store.folders(self.path):
             return self._spark.createDataFrame([], full)
-        read = self._spark.read.schema(full).parquet(joined(self.path, name))
+        read = self._spark.read.schema(full).parquet(literal(joined(self.path, name)))
         wanted = [
             (F.col(GENERATION) == generation) & F.col("run").isin(*runs)
             for generation, runs in generations.items()
@@ -163,10 +161,10 @@ class Lake:
             live |= {state.generation, *(source.generation for source in state.sources.values())}
         committed = {
             generation
-            for _, said in self._commits()
-            for state in said["runs"].values()
+            for said in self._commits()
+            for state in said.values()
             if state is not None
-            for generation in (state["generation"], *(s["generation"] for s in state["sources"].values()))
+            for generation in (state.generation, *(each.generation for each in state.sources.values()))
         }
         for table in tables:
             for name in self._store.folders(joined(self.path, table)) if table else ():

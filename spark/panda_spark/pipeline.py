@@ -17,8 +17,9 @@ from panda_spark.folders import RunFolders, host_folder
 from panda_spark.gold import brokers, course, delivery, faults, figures
 from panda_spark.gold.summary import summary
 from panda_spark.lake import Lake, RunState, Source
+from panda_spark.refusal import Refused
 from panda_spark.session import fit
-from panda_spark.store import Listed, store_of
+from panda_spark.store import Listed, literal, store_of, whole
 from panda_spark.tables import LARGE, TABLES
 
 AT_ONCE: Final = 3  # tables that are made side by side
@@ -33,11 +34,8 @@ STAGES: Final = {
     "deliveries": "judging deliveries",
     "latency": "making figures",
 }
+RUN_HINT: Final = "a run is a folder that panda run or panda deploy made, such as runs/TIME-NAME"
 Tell = Callable[[str, int, int], None]  # stage, done, of how many
-
-
-class RunsRefused(Exception):
-    """The folders cannot be analysed; says why and what would help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +72,23 @@ def find(spark: SparkSession, folders: Iterable[str]) -> dict[str, RunFiles]:
     """The runs in these folders, by name."""
     found: dict[str, RunFiles] = {}
     for folder in folders:
-        name = folder.rstrip("/").rsplit("/", 1)[-1]
+        name = whole(folder).rsplit("/", 1)[-1]
         try:
             listed = store_of(spark, folder).files(folder)
         except OSError as error:
-            raise RunsRefused(f"{folder} cannot be read: {error.strerror}") from None
+            raise Refused(f"{folder} cannot be read: {error.strerror}", RUN_HINT) from None
         files = {
             each.relative: each
             for each in listed
             if LOG.fullmatch(each.relative) or BESIDE.fullmatch(each.relative)
         }
         if "plan.json" not in files:
-            raise RunsRefused(f"{folder} is no folder of a run: it has no plan.json")
-        if name in found and found[name].folder != folder:
-            raise RunsRefused(f"two folders are called {name}: {found[name].folder} and {folder}")
+            raise Refused(f"{folder} is no folder of a run: it has no plan.json", RUN_HINT)
+        if name in found and whole(found[name].folder) != whole(folder):
+            raise Refused(
+                f"two folders are called {name}: {found[name].folder} and {folder}",
+                "a run is known by the name of its folder: rename one",
+            )
         found[name] = RunFiles(name, folder, files)
     return found
 
@@ -123,6 +124,8 @@ def _state(
     """How the run will be known, and which of its logs have to be read for that."""
     sources: dict[str, Source] = {}
     fresh = []
+    if before and not before.sources.keys() <= files.files.keys():
+        before = None  # the lines of a file that is gone stand among those of others
     for name, file in files.files.items():
         old = before.sources.get(name) if before else None
         if old and (old.size, old.changed) == (file.size, file.changed):
@@ -165,7 +168,7 @@ class _Maker:
             for match in map(LOG.fullmatch, files.logs)
             if match
         ]
-        beside = RunFolders(self._spark, [f.path for each in found.values() for f in each.files.values()])
+        beside = RunFolders(self._spark, [file for each in found.values() for file in each.files.values()])
         if to_read:
             lines = ingest.lines(self._spark, [file.path for file in to_read])
             self._write("bronze", ingest.bronze(lines))
@@ -236,7 +239,9 @@ class _Maker:
         return self._doing
 
     def _read(self, table: str) -> DataFrame:
-        return self._spark.read.schema(TABLES[table]).parquet(self._lake.place(table, self._generation))
+        return self._spark.read.schema(TABLES[table]).parquet(
+            literal(self._lake.place(table, self._generation))
+        )
 
     def _write_all(self, tables: Mapping[str, DataFrame]) -> None:
         with ThreadPoolExecutor(AT_ONCE) as pool:

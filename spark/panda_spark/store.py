@@ -6,6 +6,7 @@ alone can reach the place. Writing is all or nothing in both.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
@@ -15,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from pyspark.sql import SparkSession
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://?")
@@ -76,7 +78,7 @@ class LocalStore:
 
     def texts(self, folder: str) -> Mapping[str, str]:
         found = sorted(Path(folder).glob("*.json"))
-        return {path.name: path.read_text("utf-8") for path in found}
+        return {path.name: path.read_text("utf-8", "replace") for path in found}
 
     def write(self, folder: str, name: str, text: str) -> None:
         path = Path(folder) / name
@@ -103,23 +105,23 @@ class SparkStore:
         self._spark = spark
 
     def files(self, folder: str) -> list[Listed]:
-        return self._listed(folder, "path", "length", F.unix_micros("modificationTime").alias("changed"))
-
-    def _listed(self, folder: str, *columns: object) -> list[Listed]:
-        read = self._spark.read.format("binaryFile").option("recursiveFileLookup", True).load(folder)
-        name = F.url_decode(F.regexp_replace(F.col("path"), F.lit(r"\+"), F.lit("%2B")))
-        rows = read.select(name.alias("path"), "length", F.unix_micros("modificationTime").alias("changed"))
+        reader = self._spark.read.format("binaryFile").option("recursiveFileLookup", True)
+        changed = F.unix_micros("modificationTime").alias("changed")
+        try:
+            rows = reader.load(literal(folder)).select("path", "length", changed).collect()
+        except AnalysisException:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder) from None
         top = _tail(folder)
         return sorted(
             (
                 Listed(row.path, _tail(row.path).removeprefix(f"{top}/"), row.length, row.changed / 1e6)
-                for row in rows.collect()
+                for row in rows
             ),
             key=lambda each: each.relative,
         )
 
     def texts(self, folder: str) -> Mapping[str, str]:
-        read = self._spark.read.option("recursiveFileLookup", True).text(folder, wholetext=True)
+        read = self._spark.read.option("recursiveFileLookup", True).text(literal(folder), wholetext=True)
         named = read.select(F.col("_metadata.file_path").alias("file"), "value")
         return {row.file.rsplit("/", 2)[-2]: row.value for row in named.orderBy("file").collect()}
 
@@ -128,7 +130,11 @@ class SparkStore:
         row.coalesce(1).write.mode("error").text(joined(folder, name))
 
     def folders(self, folder: str) -> Sequence[str]:
-        return sorted({each.relative.split("/")[0] for each in self.files(folder) if "/" in each.relative})
+        try:
+            found = self.files(folder)
+        except FileNotFoundError:
+            return []
+        return sorted({each.relative.split("/")[0] for each in found if "/" in each.relative})
 
     def remove(self, folder: str) -> None:
         """Only where the session is ours: a Connect server lends no hand for files."""
@@ -138,6 +144,21 @@ class SparkStore:
             return
         path = jvm.org.apache.hadoop.fs.Path(folder)
         path.getFileSystem(context.hadoopConfiguration()).delete(path, True)
+
+
+def whole(path: str) -> str:
+    """A path of this machine as Spark will tell it: without links and dots."""
+    return path.rstrip("/") if _SCHEME.match(path) else Path(path).resolve().as_posix()
+
+
+def literal(path: str) -> str:
+    """A path as Spark reads it, which would take some characters for a pattern."""
+    return re.sub(r"([\\\[\]{}*?])", r"\\\1", path)
+
+
+def file_path() -> Column:
+    """The file of a row; Spark writes it as a URI, in which a plus is a plus."""
+    return F.url_decode(F.regexp_replace(F.col("_metadata.file_path"), F.lit(r"\+"), F.lit("%2B")))
 
 
 def _tail(path: str) -> str:

@@ -52,13 +52,18 @@ def runs(
         F.coalesce("first_s", F.lit(0.0)).alias("first_s"),
         F.coalesce("last_s", F.lit(0.0)).alias("last_s"),
         width().alias("width_s"),
-        F.size("hosts").cast("long").alias("hosts"),
-        brokers.cast("long").alias("brokers"),
-        clients.cast("long").alias("clients"),
-        F.size("links").cast("long").alias("links"),
+        _number(F.size("hosts")).alias("hosts"),
+        _number(brokers).alias("brokers"),
+        _number(clients).alias("clients"),
+        _number(F.size("links")).alias("links"),
         "panda",
         "python",
     )
+
+
+def _number(size: Column) -> Column:
+    """Of a plan that says nothing of them, none."""
+    return F.greatest(size, F.lit(0)).cast("long")
 
 
 def width() -> Column:
@@ -67,7 +72,7 @@ def width() -> Column:
     result = F.when(span <= WIDTHS_S[0] * BUCKETS_MAX, F.lit(float(WIDTHS_S[0])))
     for wide in WIDTHS_S[1:]:
         result = result.when(span <= wide * BUCKETS_MAX, F.lit(float(wide)))
-    return result.otherwise(F.lit(float(WIDTHS_S[-1])))
+    return result.otherwise(span / BUCKETS_MAX)  # one line with a mad time makes no more buckets
 
 
 def logged(spark: SparkSession, logs: Sequence[tuple[str, str, str]]) -> DataFrame:

@@ -41,7 +41,10 @@ def rows_of(spark: SparkSession, lake: str, *, only: str = "") -> dict[str, list
     for part in slices[1:]:
         whole = whole.union(part)
     for row in whole.collect():
-        found[row["table"]].append(json.dumps(_rounded(json.loads(row["row"])), sort_keys=True))
+        said = json.loads(row["row"])
+        if "file" in said:  # wherever the run lies
+            said["file"] = said["file"].split("/hosts/")[-1]
+        found[row["table"]].append(json.dumps(_rounded(said), sort_keys=True))
     return {name: sorted(rows) for name, rows in found.items()}
 
 
@@ -52,7 +55,7 @@ def _rounded(value: Any) -> Any:
         return {key: _rounded(each) for key, each in value.items()}
     if isinstance(value, list):
         return [_rounded(each) for each in value]
-    return value.replace("file:///", "file:/") if isinstance(value, str) else value
+    return value
 
 
 def files_of(lake: Path) -> dict[str, tuple[int, bytes]]:

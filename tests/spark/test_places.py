@@ -160,7 +160,7 @@ def test_a_cluster_makes_the_same_tables(
         *(each.folder for each in here[0]), master=cluster.master,
     )  # fmt: skip
     assert answer.code == 0, answer.noise
-    assert all("Executor app" in cluster.log(f"worker{number}") for number in range(WORKERS))
+    assert all("Asked to launch executor" in cluster.log(f"worker{number}") for number in range(WORKERS))
     same(spark, here, tmp_path / "tables")
 
 

@@ -198,12 +198,15 @@ def _killed(
             _kill_after(panda, dice.uniform(0.3, 1.2), "stop")
         took = timed()
         last = panda("clean", "--yes") if clean else panda("stop")
+        left = left_on_all(part)
+        while left and took() < STOP_S and Follower().pause(LOOK_S):  # an agent that is just leaving
+            left = left_on_all(part)
         stop_s = took()
         if last.code != 0:
             wrong.append(f"{stage}: {'clean' if clean else 'stop'}: {last.code} {last.err[-300:]}")
         if stop_s > STOP_S:
             wrong.append(f"{stage}: stop took {stop_s:.1f} s")
-        if left := left_on_all(part):
+        if left:
             wrong.append(f"{stage}: left behind: {left}")
         if not clean:
             home = journals(folder, part)

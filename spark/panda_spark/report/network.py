@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from dataclasses import dataclass, field
 
-import networkx as nx  # type: ignore[import-untyped]
-
 from panda_spark.report.data import RunData, count, number, text
-from panda_spark.report.figure import ROWS, Absent, Datum, Figure, Spec, category, framed, quantity, values
+from panda_spark.report.figure import (
+    ROWS,
+    Absent,
+    Datum,
+    Figure,
+    Spec,
+    category,
+    framed,
+    label_limit,
+    quantity,
+    values,
+)
+from panda_spark.report.layout import laid_out
 from panda_spark.report.palette import HEAT, LIGHT
 from panda_spark.report.words import counted, digits, ident, plain, share
 
@@ -18,7 +27,6 @@ WIDE, HIGH, MARGIN = 1040, 600, 62  # of the picture, in pixels; it is lower whe
 BROKERS_MAX = 150  # beyond this the picture says nothing
 CLIENTS_MAX = 60  # beyond this clients are numbers beside their brokers
 LABEL_HIGH, LETTER_WIDE = 11.0, 6.0
-KAMADA_MAX = 120  # nodes up to which the careful layout takes less than a second
 
 
 @dataclass(slots=True)
@@ -108,20 +116,9 @@ def _height(brokers: list[str], net: Overlay) -> int:
 
 
 def _places(brokers: list[str], net: Overlay, high: int) -> dict[str, tuple[float, float]]:
-    graph = nx.Graph()
-    graph.add_nodes_from(brokers)
-    graph.add_edges_from(sorted(net.links))
-    parts = [sorted(part) for part in nx.connected_components(graph)]
-    for one, other in itertools.pairwise(parts):
-        graph.add_edge(one[0], other[0])  # only for the layout: parts lie side by side
     if len(brokers) == 1:
         return {brokers[0]: (WIDE / 2, high / 2)}
-    start = nx.circular_layout(graph)
-    if len(brokers) <= KAMADA_MAX:
-        raw = nx.kamada_kawai_layout(graph, pos=start, weight=None)
-    else:
-        raw = nx.spring_layout(graph, pos=start, seed=1, iterations=120)
-    return _fitted({name: (float(at[0]), float(at[1])) for name, at in raw.items()}, high)
+    return _fitted(laid_out(brokers, sorted(net.links)), high)
 
 
 def _fitted(raw: dict[str, tuple[float, float]], room: int) -> dict[str, tuple[float, float]]:
@@ -362,13 +359,14 @@ def load(data: RunData) -> Figure | Absent:
         {"broker": ident(broker), "records": net.records[broker], "share": net.records[broker] / total}
         for broker in ranked
     ]
-    names = {"labelAngle": 0 if len(ranked) <= 12 else -60, "labels": len(ranked) <= 45, "labelLimit": 70}
-    names |= {"ticks": len(ranked) <= 45}
+    shown = [row["broker"] for row in rows]
+    names = {"labelAngle": 0 if len(ranked) <= 12 else -60, "labels": len(ranked) <= 45}
+    names |= {"ticks": len(ranked) <= 45, "labelLimit": label_limit(shown, 70)}
     bars: Spec = {
         "data": ROWS,
         "mark": {"type": "bar", "color": LIGHT["mid"]},
         "encoding": {
-            "x": category("broker", sort=[row["broker"] for row in rows], title=None, axis=names),
+            "x": category("broker", sort=shown, title=None, axis=names),
             "y": quantity("records", title="records in and out", axis={"tickCount": 4, "format": "~s"}),
             "tooltip": [category("broker"), quantity("records"), quantity("share", format=".1%")],
         },

@@ -17,6 +17,7 @@ from panda_spark.report.figure import (
     colours,
     drawable,
     framed,
+    label_limit,
     log_seconds,
     quantity,
     values,
@@ -108,7 +109,8 @@ def intervals(data: ComparisonData) -> Figure | Absent:
     rows = rows[:METRICS_MAX]
     if not rows:
         return Absent(title, "no metric has a relative difference")
-    y = category("metric", sort=[row["metric"] for row in rows], title=None, axis={"labelLimit": 200})
+    names = [row["metric"] for row in rows]
+    y = category("metric", sort=names, title=None, axis={"labelLimit": label_limit(names, 200)})
     x = quantity("share", title="difference of the means, with its 95 % interval", axis={"format": "+.0%"})
     used = [name for name in JUDGED if any(row["series"] == name for row in rows)]
     colour = colours(used, [JUDGED[name] for name in used])

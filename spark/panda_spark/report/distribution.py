@@ -19,6 +19,7 @@ from panda_spark.report.figure import (
     colours,
     drawable,
     framed,
+    label_limit,
     log_seconds,
     quantity,
     values,
@@ -101,8 +102,9 @@ def percentiles(data: RunData, by: str) -> Figure | Absent:
         for row in found[:KEYS_MAX]
     ]
     edges = [float(str(row[f"{each}_s"])) for row in rows for each in ("p50", "p95", "p99")]
+    names = [row["key"] for row in rows]
     y = category(
-        "key", sort=[row["key"] for row in rows], title=None, axis={"labelLimit": LABELS, "grid": False}
+        "key", sort=names, title=None, axis={"labelLimit": label_limit(names, LABELS), "grid": False}
     )
     x = log_seconds("p50_s", edges, "")
     tooltip = [
@@ -148,6 +150,7 @@ def verdicts(data: RunData, by: str) -> Figure | Absent:
     ranked = sorted((key for key in found if flawed[key]), key=lambda key: (-flawed[key], key))
     if not ranked:
         return Absent(title, "every delivery came once, in order and in time")
+    kept = ranked[:KEYS_MAX]
     rows: list[Datum] = [
         {
             "key": key,
@@ -156,7 +159,7 @@ def verdicts(data: RunData, by: str) -> Figure | Absent:
             "count": found[key][verdict],
             "share": found[key][verdict] / found[key].total(),
         }
-        for key in ranked[:KEYS_MAX]
+        for key in kept
         for place, verdict in enumerate(VERDICTS)
         if verdict != "delivered" and found[key][verdict]
     ]
@@ -165,7 +168,7 @@ def verdicts(data: RunData, by: str) -> Figure | Absent:
         "data": ROWS,
         "mark": {"type": "bar", "height": {"band": 0.7}},
         "encoding": {
-            "y": category("key", sort=ranked[:KEYS_MAX], title=None, axis={"labelLimit": LABELS}),
+            "y": category("key", sort=kept, title=None, axis={"labelLimit": label_limit(kept, LABELS)}),
             "x": quantity("share", title=None, stack="zero", axis={"format": "~%", "tickCount": 5}),
             "color": colours(used, [VERDICTS[verdict] for verdict in used]),
             "order": {"field": "order", "type": "quantitative"},
@@ -334,11 +337,12 @@ def faults(data: RunData) -> Figure | Absent:
     if not rows:
         return Absent(title, "nothing could be measured of the faults")
     names = ("it lasted", "longest silence", "until recovered")
+    labels = {"labelLimit": label_limit(order, 240), "grid": False}
     bars: Spec = {
         "data": ROWS,
         "mark": {"type": "bar", "height": {"band": 0.85}},
         "encoding": {
-            "y": category("key", sort=order, title=None, axis={"labelLimit": 240, "grid": False}),
+            "y": category("key", sort=order, title=None, axis=labels),
             "yOffset": {"field": "series", "sort": list(names)},
             "x": quantity("seconds", title=None, axis={"labelExpr": SECONDS_LABEL, "tickCount": 6}),
             "color": colours(names, (LIGHT["rest"], LIGHT["red"], LIGHT["amber"])),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from panda_spark.report.palette import CONFIG
+from panda_spark.report.palette import CONFIG, LABEL_FONT, LEGEND_LABEL
 
 Spec = dict[str, Any]
 Datum = dict[str, object]
@@ -85,7 +85,28 @@ def category(field: str, **more: object) -> Spec:
 
 def colours(names: Sequence[str], range_: Sequence[str]) -> Spec:
     """A colour for each name, in this order, with a legend."""
-    return category("series", scale={"domain": list(names), "range": list(range_)}, title=None)
+    return category(
+        "series",
+        scale={"domain": list(names), "range": list(range_)},
+        title=None,
+        legend={"labelLimit": label_limit(names, LEGEND_LABEL)},
+    )
+
+
+def label_limit(names: Iterable[object], pixels: int, font: int = LABEL_FONT) -> int:
+    """Beyond how many pixels a label is cut: 0, which is never, where none of these can be so wide.
+
+    A label that has a limit is measured once more at every step, and measuring is most of the work.
+    """
+    widest = max((sum(map(_ems, str(name))) for name in names), default=0.0)
+    return 0 if widest * font < pixels else pixels
+
+
+def _ems(character: str) -> float:
+    """At least the width of a character in the fonts that readers may have, in heights of the font."""
+    if not character.isascii() and character not in "–…":
+        return 16.0  # some are as wide as a sentence
+    return 1.05 if character in "mwMWQ@%&–…" else 0.88
 
 
 def drawable(value_s: float) -> float:

@@ -89,13 +89,15 @@ def _variable(colour: str) -> str:
     return f"var(--{name})" if name else colour
 
 
+LABEL_FONT = 11  # pixels high
+LEGEND_LABEL = 160  # pixels that a name in a legend may be wide
 LEGEND: dict[str, object] = {
     "orient": "top",
     "title": None,
     "labelColor": LIGHT["soft"],
-    "labelFontSize": 11,
+    "labelFontSize": LABEL_FONT,
     "symbolSize": 70,
-    "labelLimit": 160,
+    "labelLimit": LEGEND_LABEL,
     "offset": 6,
 }
 CONFIG: dict[str, object] = {
@@ -108,7 +110,8 @@ CONFIG: dict[str, object] = {
         "titleColor": LIGHT["soft"],
         "titleFontWeight": "normal",
         "titleFontSize": 11,
-        "labelFontSize": 11,
+        "labelFontSize": LABEL_FONT,
+        "labelLimit": 0,  # an axis of names says where they are cut
         "domainColor": LIGHT["line"],
         "tickColor": LIGHT["line"],
         "gridColor": LIGHT["grid"],

@@ -14,6 +14,7 @@ from panda_spark.report.figure import (
     Spec,
     category,
     colours,
+    label_limit,
     quantity,
 )
 from panda_spark.report.palette import LIGHT, SERIES
@@ -96,16 +97,19 @@ def detections(data: RunData, axis: TimeAxis) -> Figure | Absent:
     ]
     if not rows:
         return Absent(title, "there were no composite subscriptions, or none was met")
+    names = {row["subscriber"] for row in rows}
     ticks: Spec = {
         "data": ROWS,
         "mark": {"type": "tick", "thickness": 2, "color": LIGHT["teal"]},
         "encoding": {
             "x": axis.x("at_s"),
-            "y": category("subscriber", title=None, axis=y_axis(labelLimit=AXIS_EXTENT - 8)),
+            "y": category(
+                "subscriber", title=None, axis=y_axis(labelLimit=label_limit(names, AXIS_EXTENT - 8))
+            ),
             "tooltip": [category(each) for each in ("subscriber", "subscription", "events", "latency")],
         },
     }
-    height = 30 + 22 * len({row["subscriber"] for row in rows})
+    height = 30 + 22 * len(names)
     return Figure(
         "detections",
         title,

@@ -17,6 +17,7 @@ from panda_spark.report.figure import (
     colours,
     drawable,
     framed,
+    label_limit,
     log_seconds,
     quantity,
     values,
@@ -298,7 +299,7 @@ def lives(data: RunData, axis: TimeAxis) -> Figure | Absent:
                 "name",
                 sort=order,
                 title=None,
-                axis=y_axis(labelLimit=AXIS_EXTENT - 8, grid=False, labelFontSize=10),
+                axis=y_axis(labelLimit=label_limit(order, AXIS_EXTENT - 8, 10), grid=False, labelFontSize=10),
             ),
             "color": colours(
                 ("process", "link up", "link down"),

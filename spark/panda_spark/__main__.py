@@ -12,9 +12,11 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from panda_spark.press import Press
 from panda_spark.refusal import Refused
 
 if TYPE_CHECKING:
@@ -104,40 +106,51 @@ def _lake(told: argparse.Namespace, spark: SparkSession) -> Lake:
 
 def _analyze(told: argparse.Namespace) -> tuple[dict[str, Any], int]:
     begun = time.monotonic()
-    spark = _session(told)
-    started_s = time.monotonic() - begun
-    from panda_spark.pipeline import Options, analyze, find
-    from panda_spark.report import sentence, write
-    from panda_spark.reporting import data_of, rows_of
+    with Press() if told.report else nullcontext() as press:
+        spark = _session(told)
+        started_s = time.monotonic() - begun
+        from panda_spark.pipeline import Options, analyze, find
+        from panda_spark.report import sentence, write
+        from panda_spark.reporting import briefs, data_of, summary_of
 
-    lake = _lake(told, spark)
-    done = analyze(spark, lake, told.folders, Options(told.late, told.settle), _tell)
-    done.took_s = {"starting": started_s, **done.took_s}
-    summaries = {row["run"]: row for row in rows_of(lake, "summary", done.runs)}
-    known = {row["run"]: row for row in rows_of(lake, "runs", done.runs)}
-    harm = rows_of(lake, "faults", done.runs)
-    files = find(spark, told.folders)
-    answers = []
-    for number, (run, state) in enumerate(done.runs.items()):
-        summary = summaries.get(run, {})
-        answer = {"run": run, "folder": files[run].folder, "new": run in done.new, "summary": summary}
-        answer["sentence"] = sentence(
-            summary, run=known.get(run, {}), faults=[row for row in harm if row["run"] == run]
-        )
-        answer["report"] = None
-        if told.report and "://" not in files[run].folder:
-            _tell("writing the report", number, len(done.runs))
-            page = Path(files[run].folder) / "report" / "report.html"
-            written = time.monotonic()
-            if run in done.new or not page.exists():
-                write(data_of(spark, lake, files[run], state), page.parent)
-            done.took_s["report"] = done.took_s.get("report", 0.0) + time.monotonic() - written
-            answer["report"] = str(page)
-        answers.append(answer)
+        lake = _lake(told, spark)
+        done = analyze(spark, lake, told.folders, Options(told.late, told.settle), _tell)
+        done.took_s = {"starting": started_s, **done.took_s}
+        files = find(spark, told.folders)
+        pages = {
+            run: Path(files[run].folder) / "report" / "report.html"
+            for run in done.runs
+            if told.report and "://" not in files[run].folder
+        }
+        old = {run for run in done.runs if run not in pages or (run not in done.new and pages[run].exists())}
+        known = briefs(lake, {run: state for run, state in done.runs.items() if run in old})
+        answers: list[dict[str, Any]] = []
+        for number, (run, state) in enumerate(done.runs.items()):
+            if run in old:
+                data = known[run]
+            else:
+                _tell("writing the report", number, len(done.runs))
+                written = time.monotonic()
+                data = data_of(spark, lake, files[run], state)
+                assert press is not None
+                write(data, pages[run].parent, press.draw)
+                done.took_s["report"] = done.took_s.get("report", 0.0) + time.monotonic() - written
+            summary = summary_of(data)
+            said = sentence(summary, run=data.first("runs"), faults=data.rows("faults"))
+            answers.append(
+                {
+                    "run": run,
+                    "folder": files[run].folder,
+                    "new": run in done.new,
+                    "summary": summary,
+                    "sentence": said,
+                    "report": str(pages[run]) if run in pages else None,
+                }
+            )
     return {
         "runs": answers,
         "files_read": done.files_read,
-        "quarantined": sum(row.get("quarantined") or 0 for row in summaries.values()),
+        "quarantined": sum(each["summary"].get("quarantined") or 0 for each in answers),
         "took_s": {stage: round(took, 3) for stage, took in done.took_s.items()},
     }, 0
 
@@ -151,7 +164,7 @@ def _compare(told: argparse.Namespace) -> tuple[dict[str, Any], int]:
     from panda_spark.asking import known_runs
     from panda_spark.pipeline import Options, analyze
     from panda_spark.report import ComparisonData, write_comparison
-    from panda_spark.reporting import quantiles, rows_of
+    from panda_spark.reporting import briefs, quantiles, summary_of
 
     lake = _lake(told, spark)
     missing = [each for each in told.folders if Path(each).name not in lake.runs()]
@@ -163,8 +176,9 @@ def _compare(told: argparse.Namespace) -> tuple[dict[str, Any], int]:
         raise Refused(f"there are no tables of {', '.join(unknown)}", "panda analyze makes them")
     _tell("comparing")
     chosen = {run: known[run] for run in (*told.a, *told.b)}
-    summaries = {row["run"]: row for row in rows_of(lake, "summary", chosen)}
-    configs = {row["run"]: row["config"] for row in rows_of(lake, "runs", chosen)}
+    brief = briefs(lake, chosen)
+    summaries = {run: summary_of(data) for run, data in brief.items()}
+    configs: dict[str, Any] = {run: data.first("runs").get("config") for run, data in brief.items()}
     found = compare(
         [summaries[run] for run in told.a],
         [summaries[run] for run in told.b],

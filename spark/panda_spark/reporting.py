@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from panda_spark.lake import Lake, RunState
@@ -17,30 +17,47 @@ from panda_spark.report import WANTED, RunData, Wanted
 from panda_spark.tables import TABLES
 
 DOCUMENTS = ("plan.json", "versions.json", "lines.txt")
+BRIEF = [each for each in WANTED if each.table in {"summary", "runs", "faults"}]
 
 
-def gather(lake: Lake, run: str, state: RunState) -> dict[str, list[dict[str, Any]]]:
-    """What the report wants of a run, each table's rows in the order it wants them in."""
-    slices = [_slice(lake, place, wanted, {run: state}) for place, wanted in enumerate(WANTED)]
-    found: dict[str, list[dict[str, Any]]] = {}
-    rows = sorted(reduce(DataFrame.union, slices).collect())
-    for place, _, text in rows:
-        found.setdefault(WANTED[place].table, []).append(json.loads(text))
+def gather(
+    lake: Lake, runs: Mapping[str, RunState], wanted: Sequence[Wanted] = WANTED
+) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """What is wanted of each run, each table's rows in the order they are wanted in."""
+    slices = [_slice(lake, place, each, runs) for place, each in enumerate(wanted)]
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {run: {} for run in runs}
+    # A union keeps its parts behind each other, and each part is one partition in its order.
+    for place, run, text in reduce(DataFrame.union, slices).collect():
+        found[run].setdefault(wanted[place].table, []).append(json.loads(text))
     return found
 
 
 def _slice(lake: Lake, place: int, wanted: Wanted, runs: Mapping[str, RunState]) -> DataFrame:
-    """At most so many rows, numbered in their order, as JSON, so that tables of all shapes come together."""
+    """At most so many rows in their order, as JSON, so that tables of all shapes come together.
+
+    Sorting with a limit needs no shuffle where a table is one file, and keeps no more than the limit where it
+    is many. A window for each slice would take twice as long for all of them.
+    """
     schema = TABLES[wanted.table]
-    rows = lake.table(wanted.table, schema, runs).select(*schema.names).where(wanted.where)
-    numbered = rows.withColumn("_place", F.expr(f"row_number() OVER (ORDER BY {wanted.order})"))
-    if wanted.evenly:
-        step = F.ceil(F.count("*").over(Window.partitionBy(F.lit(1))) / wanted.rows_max)
-        numbered = numbered.withColumn("_step", step).where("_place % _step = 0 OR _place = 1").drop("_step")
+    rows = lake.table(wanted.table, schema, runs).where(wanted.where)
+    if wanted.evenly or wanted.per:
+        among = Window.partitionBy("run", *([wanted.per] if wanted.per else []))
+        place_ = F.row_number().over(among.orderBy(*map(_ordered, wanted.order)))
+        rows = rows.coalesce(1).withColumn("_place", place_)
+        if wanted.evenly:
+            step = F.ceil(F.count("*").over(among) / wanted.rows_max)
+            rows = rows.withColumn("_step", step).where("_place % _step = 0 OR _place = 1")
+        else:
+            rows = rows.where(F.col("_place") <= wanted.rows_max)
     else:
-        numbered = numbered.where(F.col("_place") <= wanted.rows_max)
+        rows = rows.orderBy(*map(_ordered, wanted.order)).limit(wanted.rows_max * len(runs))
     text = F.to_json(F.struct(*schema.names))
-    return numbered.select(F.lit(place).alias("slice"), "_place", text.alias("text"))
+    return rows.select(F.lit(place).alias("slice"), "run", text.alias("text"))
+
+
+def _ordered(by: str) -> Column:
+    column = by.removesuffix(" DESC")
+    return F.expr(column).asc() if column == by else F.expr(column).desc()
 
 
 def provenance(spark: SparkSession, files: RunFiles, state: RunState) -> dict[str, Any]:
@@ -73,7 +90,20 @@ def documents(spark: SparkSession, files: RunFiles) -> dict[str, str]:
 
 
 def data_of(spark: SparkSession, lake: Lake, files: RunFiles, state: RunState) -> RunData:
-    return RunData(files.run, gather(lake, files.run, state), provenance(spark, files, state))
+    tables = gather(lake, {files.run: state})[files.run]
+    return RunData(files.run, tables, provenance(spark, files, state))
+
+
+def briefs(lake: Lake, runs: Mapping[str, RunState]) -> dict[str, RunData]:
+    """As much of each run as a sentence needs."""
+    found = gather(lake, runs, BRIEF) if runs else {}
+    return {run: RunData(run, tables) for run, tables in found.items()}
+
+
+def summary_of(data: RunData) -> dict[str, Any]:
+    """The row of `summary` with all of its columns, also those that are null; empty where there is none."""
+    row = data.first("summary")
+    return {name: row.get(name) for name in TABLES["summary"].names} if row else {}
 
 
 def quantiles(lake: Lake, runs: Mapping[str, RunState], steps: int = 100) -> list[dict[str, Any]]:
@@ -87,12 +117,6 @@ def quantiles(lake: Lake, runs: Mapping[str, RunState], steps: int = 100) -> lis
         for row in found
         for share, value in zip(shares, row["cuts"] or (), strict=False)
     ]
-
-
-def rows_of(lake: Lake, table: str, runs: Mapping[str, RunState]) -> list[dict[str, Any]]:
-    """All rows of a table that has one for each run."""
-    schema = TABLES[table]
-    return [row.asDict() for row in lake.table(table, schema, runs).select(*schema.names).collect()]
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -15,49 +15,51 @@ Rows = Sequence[Row]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Rows of a table that the report shows: at most so many, in this order. Both texts are SQL."""
+    """Rows of a table that the report shows: at most so many, in this order. All texts are SQL."""
 
     table: str
     rows_max: int
-    order: str
+    order: tuple[str, ...]  # columns or expressions; those that end in DESC have what is null last
     where: str = "true"
+    per: str = ""  # so many for each value of this column, of which there are few
     evenly: bool = False  # of too many rows take every n-th, not the first
 
 
 # Everything of one table that is wanted comes into RunData.tables[table], one slice after the other.
 WANTED: tuple[Wanted, ...] = (
-    Wanted("summary", 1, "run"),
-    Wanted("runs", 1, "run"),
-    Wanted("latency", 1, "key", "by = 'all'"),
-    Wanted("latency", 2_000, "bucket_s", "by = 'time'"),
-    Wanted("latency", 200, "p99_s DESC NULLS LAST, key", "by = 'class'"),
-    Wanted("latency", 200, "p99_s DESC NULLS LAST, key", "by = 'subscriber'"),
-    Wanted("latency", 200, "p99_s DESC NULLS LAST, key", "by = 'publisher'"),
-    Wanted("latency", 200, "p99_s DESC NULLS LAST, key", "by = 'broker'"),
-    Wanted("histogram", 200, "lower_s"),
-    Wanted("throughput", 2_000, "bucket_s"),
-    Wanted("marks", 100, "at_s, text"),
-    Wanted("faults", 200, "from_s, fault, a, b"),
-    Wanted("verdicts", 2_000, "verdict = 'delivered', count DESC, subscriber, class, verdict"),
+    Wanted("summary", 1, ("run",)),
+    Wanted("runs", 1, ("run",)),
+    Wanted("latency", 2_000, ("bucket_s",), "by = 'time'"),
+    Wanted("latency", 200, ("p99_s DESC", "key"), "by <> 'time'", per="by"),
+    Wanted("histogram", 200, ("lower_s",)),
+    Wanted("throughput", 2_000, ("bucket_s",)),
+    Wanted("marks", 100, ("at_s", "text")),
+    Wanted("faults", 200, ("from_s", "fault", "a", "b")),
+    Wanted("verdicts", 2_000, ("verdict = 'delivered'", "count DESC", "subscriber", "class", "verdict")),
     Wanted(
         "deliveries",
         300,
-        "array_position(array('lost', 'twice', 'out of order', 'unexpected', 'unknown', 'unsettled', 'late'),"
-        " verdict), latency_s DESC NULLS LAST, publication, subscription",
+        (
+            "array_position(array('lost', 'twice', 'out of order', 'unexpected', 'unknown', 'unsettled',"
+            " 'late'), verdict)",
+            "latency_s DESC",
+            "publication",
+            "subscription",
+        ),
         "verdict <> 'delivered'",
     ),
-    Wanted("processes", 500, "code = 0 OR expected, started_s, process, life"),
-    Wanted("links", 2_000, "state, from_s, a, b"),
-    Wanted("traffic", 5_000, "records_in + records_out DESC NULLS LAST, broker, peer"),
-    Wanted("load", 500, "records_in + records_out DESC NULLS LAST, broker"),
-    Wanted("samples", 4_000, "broker, at_s", evenly=True),
-    Wanted("spread", 10, "metric"),
-    Wanted("hops", 2_000, "subscriber, hops"),
-    Wanted("schedule", 2_000, "error IS NULL, abs(late_s) DESC NULLS LAST, number"),
-    Wanted("detections", 500, "at_s, detection"),
-    Wanted("clocks", 2_000, "host, t", evenly=True),
-    Wanted("quarantine", 200, "file, offset"),
-    Wanted("missing", 500, "host, process"),
+    Wanted("processes", 500, ("code = 0 OR expected", "started_s", "process", "life")),
+    Wanted("links", 2_000, ("state", "from_s", "a", "b")),
+    Wanted("traffic", 5_000, ("records_in + records_out DESC", "broker", "peer")),
+    Wanted("load", 500, ("records_in + records_out DESC", "broker")),
+    Wanted("samples", 4_000, ("broker", "at_s"), evenly=True),
+    Wanted("spread", 10, ("metric",)),
+    Wanted("hops", 2_000, ("subscriber", "hops")),
+    Wanted("schedule", 2_000, ("error IS NULL", "abs(late_s) DESC", "number")),
+    Wanted("detections", 500, ("at_s", "detection")),
+    Wanted("clocks", 2_000, ("host", "t"), evenly=True),
+    Wanted("quarantine", 200, ("file", "offset")),
+    Wanted("missing", 500, ("host", "process")),
 )
 
 

@@ -18,7 +18,7 @@ from panda_spark.report import comparison, distribution, network, samples, timel
 from panda_spark.report.data import ComparisonData, RunData, count
 from panda_spark.report.figure import Absent, Figure
 from panda_spark.report.palette import DARK, LIGHT, themed_spec
-from panda_spark.report.rendering import Picture, drawn, replace, vega_script
+from panda_spark.report.rendering import Draw, here, on_page, png, replace, vega_script
 from panda_spark.report.sentences import (
     Headline,
     comparison_sentence,
@@ -81,14 +81,14 @@ class Page:
         return Section("", "", missing).absent
 
 
-def write(data: RunData, folder: Path) -> Path:
+def write(data: RunData, folder: Path, draw: Draw = here) -> Path:
     """Write the report of a run into the folder; gives back the page."""
-    return _write(_run_page(data), folder)
+    return _write(_run_page(data), folder, draw)
 
 
-def write_comparison(data: ComparisonData, folder: Path) -> Path:
+def write_comparison(data: ComparisonData, folder: Path, draw: Draw = here) -> Path:
     """Write the report of two groups of runs into the folder; gives back the page."""
-    return _write(_comparison_page(data), folder)
+    return _write(_comparison_page(data), folder, draw)
 
 
 def _run_page(data: RunData) -> Page:
@@ -180,24 +180,25 @@ def _comparison_page(data: ComparisonData) -> Page:
     )
 
 
-def _write(page: Page, folder: Path) -> Path:
+def _write(page: Page, folder: Path, draw: Draw) -> Path:
     figures = [each for section in page.sections for each in section.figures if isinstance(each, Figure)]
-    pictures = {each.name: drawn(each) for each in figures}
-    html = _html(page, pictures)
     pictured = folder / "figures"
     pictured.mkdir(parents=True, exist_ok=True)
+    svgs: dict[str, str] = {}
     written = set()
-    for name, picture in pictures.items():
-        spec = json.dumps(picture.figure.spec, ensure_ascii=False, indent=1)
+    for figure, svg in zip(figures, draw(each.spec for each in figures), strict=True):
+        # While the next one is being drawn.
+        svgs[figure.name] = on_page(figure, svg)
+        spec = json.dumps(figure.spec, ensure_ascii=False, indent=1)
         for ending, content in (
-            ("png", picture.png),
+            ("png", png(svg)),
             ("json", spec.encode()),
-            ("csv", csv_text(picture.figure.rows).encode()),
+            ("csv", csv_text(figure.rows).encode()),
         ):
-            replace(pictured / f"{name}.{ending}", content)
-            written.add(f"{name}.{ending}")
+            replace(pictured / f"{figure.name}.{ending}", content)
+            written.add(f"{figure.name}.{ending}")
     path = folder / "report.html"
-    replace(path, html.encode())
+    replace(path, _html(page, svgs).encode())
     for left in sorted(pictured.iterdir()):  # of an earlier report, whose figure is not there any more
         if left.suffix in {".png", ".json", ".csv"} and left.name not in written:
             left.unlink()
@@ -218,7 +219,7 @@ def _csv_cell(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
-def _html(page: Page, pictures: dict[str, Picture]) -> str:
+def _html(page: Page, svgs: dict[str, str]) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(ASSETS),
         autoescape=True,
@@ -227,12 +228,11 @@ def _html(page: Page, pictures: dict[str, Picture]) -> str:
         undefined=jinja2.StrictUndefined,
     )
     script = (ASSETS / "page.js").read_text(encoding="utf-8")
-    scripts = [vega_script(), script] if pictures else [script]
+    scripts = [vega_script(), script] if svgs else [script]
     return environment.get_template("page.html.j2").render(
         page=page,
-        pictures=pictures,
         figures=lambda section: [each for each in section.figures if isinstance(each, Figure)],
-        svg=lambda picture: Markup(picture.svg),  # noqa: S704 -- Vega escapes the texts in it; a test holds it to that
+        svg=lambda figure: Markup(svgs[figure.name]),  # noqa: S704 -- Vega escapes the texts in it; a test holds it to that
         spec=lambda figure: inert_json(themed_spec(figure.spec)),
         # The scripts and the sheet are ours and are no place for a row of a table.
         style=Markup((ASSETS / "page.css").read_text(encoding="utf-8")),  # noqa: S704

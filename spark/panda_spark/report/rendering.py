@@ -6,30 +6,35 @@ import contextlib
 import functools
 import os
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
 import vl_convert
 
-from panda_spark.report.figure import Figure
+from panda_spark.report.figure import Figure, Spec
 from panda_spark.report.palette import themed_svg
 
 PNG_SCALE = 2.0
 
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    figure: Figure
-    svg: str  # for the page: its colours are the page's
-    png: bytes
+Draw = Callable[[Iterable[Spec]], Iterator[str]]  # specifications of Vega-Lite to SVG, in their order
 
 
-def drawn(figure: Figure) -> Picture:
-    svg = vl_convert.vegalite_to_svg(figure.spec, allowed_base_urls=[])
+def here(specs: Iterable[Spec]) -> Iterator[str]:
+    """The pictures of specifications, drawn by this process."""
+    for spec in specs:
+        yield vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
+
+
+def on_page(figure: Figure, svg: str) -> str:
+    """The picture as it stands in the page, whose colours are the page's."""
     # Without an id in them many pictures can stand in one page; clipping, which needs some, is the script's.
     assert "<defs" not in svg, f"the figure {figure.name} defines something by an id"
-    return Picture(figure, themed_svg(svg), vl_convert.svg_to_png(svg, scale=PNG_SCALE))
+    return themed_svg(svg)
+
+
+def png(svg: str) -> bytes:
+    return vl_convert.svg_to_png(svg, scale=PNG_SCALE)
 
 
 @functools.cache

@@ -91,12 +91,13 @@ def _within(summary: Row) -> str:
 
 
 def _faults(summary: Row, faults: Sequence[Row]) -> str:
-    amount = len(faults) or count(summary, "faults")
+    amount = max(len(faults), count(summary, "faults"))
     if not amount:
         return ""
     if not faults:
         return f"there {'was one fault' if amount == 1 else f'were {amount} faults'}"
-    gaps = [gap for each in faults if (gap := number(each, "gap_s")) is not None]
+    known = len(faults) == amount  # of very many not all are at hand, and the worst may be among the others
+    gaps = [gap for each in faults if known and (gap := number(each, "gap_s")) is not None]
     longest = f" kept somebody waiting for {seconds(max(gaps))}" if gaps else ""
     if amount == 1:
         return f"one fault ({named(faults[0])}){longest}"

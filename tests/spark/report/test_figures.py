@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 
 import pytest
 import vl_convert
 
-from panda_spark.report import RunData, distribution, network, samples, timeline
-from panda_spark.report.figure import Absent, Figure
+from panda_spark.report import RunData, distribution, layout, network, samples, timeline
+from panda_spark.report.figure import Absent, Figure, label_limit
 from panda_spark.report.palette import DARK, LIGHT, themed_spec, themed_svg
 from tests.spark.report import runs
 
@@ -119,6 +120,31 @@ def test_a_chain_of_brokers_lies_in_a_strip_and_parts_lie_apart() -> None:
     figure = network.topology(RunData("chain", {"links": links[:2]}))
     assert isinstance(figure, Figure)
     assert figure.spec["height"] < network.HIGH / 2
+
+
+def test_neighbours_lie_nearer_than_strangers_and_the_same_links_give_the_same_places() -> None:
+    names = [f"B{place}" for place in range(60)]
+    links = [(names[(place - 1) // 3], names[place]) for place in range(1, 60)]
+    places = layout.laid_out(names, links)
+    assert places == layout.laid_out(names, links)
+    near = sum(math.dist(places[a], places[b]) for a, b in links) / len(links)
+    pairs = list(itertools.combinations(names, 2))
+    assert near < 0.5 * sum(math.dist(places[a], places[b]) for a, b in pairs) / len(pairs)
+
+
+def test_the_ends_of_a_chain_lie_as_far_apart_as_there_are_links() -> None:
+    names = [f"B{place}" for place in range(9)]
+    places = layout.laid_out(names, list(itertools.pairwise(names)))
+    assert math.dist(places["B0"], places["B8"]) == pytest.approx(8, rel=0.05)
+
+
+@pytest.mark.parametrize("name", ["W" * 9, "i" * 30, "\u5317\u4eac", "\ufdfd"])
+def test_a_label_that_may_be_too_wide_keeps_its_limit(name: str) -> None:
+    assert label_limit(["B1\u2013B2", name], 76) == 76
+
+
+def test_labels_that_fit_for_certain_need_no_limit() -> None:
+    assert label_limit(["B1\u2013B2", "Carol"], 76) == 0
 
 
 def test_a_link_carries_what_one_end_counted_and_not_the_sum_of_both() -> None:

@@ -32,6 +32,11 @@ def test_a_fault_is_named_with_the_silence_it_made() -> None:
     assert told.endswith("; one fault (cut Bob–Carol) kept somebody waiting for 1.26 s.")
 
 
+def test_of_faults_that_are_not_all_at_hand_none_is_called_the_worst() -> None:
+    told = sentence({**GOOD, "faults": 300}, run=RUN, faults=[{"fault": "cut", "gap_s": 1.0}] * 200)
+    assert told.endswith("; 300 faults.")
+
+
 def test_losses_late_and_double_deliveries_are_counted_and_never_rounded_away() -> None:
     told = sentence({**GOOD, "delivered": 50, "late": 4, "lost": 3, "twice": 2, "out_of_order": 1}, run=RUN)
     assert (

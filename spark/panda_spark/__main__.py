@@ -10,9 +10,11 @@ import argparse
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,11 +112,14 @@ def _analyze(told: argparse.Namespace) -> tuple[dict[str, Any], int]:
         spark = _session(told)
         started_s = time.monotonic() - begun
         from panda_spark.pipeline import Options, analyze, find
+
+        # A tenth of a second that is needed only when Spark is done.
+        threading.Thread(target=import_module, args=("panda_spark.report",), daemon=True).start()
+        lake = _lake(told, spark)
+        done = analyze(spark, lake, told.folders, Options(told.late, told.settle), _tell)
         from panda_spark.report import sentence, write
         from panda_spark.reporting import briefs, data_of, summary_of
 
-        lake = _lake(told, spark)
-        done = analyze(spark, lake, told.folders, Options(told.late, told.settle), _tell)
         done.took_s = {"starting": started_s, **done.took_s}
         files = find(spark, told.folders)
         pages = {

@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -33,6 +34,7 @@ CONNECT_TIMEOUT_S = 2.0
 MEMORY_MIN_MB, MEMORY_MAX_MB = 1024, 8192
 LAST_LINES = 12
 _LOOK_EVERY_S = 0.1
+_CLASSES_MAX = 5000  # of compiled queries; one analysis has 800, and Spark keeps 100 unless told
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
@@ -44,6 +46,7 @@ class Server:
     started: str  # ticks since the boot, by the kernel
     port: int
     token: str
+    session: str  # that analyses share; see client_environment
     spark: str
     cores: int
     memory_mb: int
@@ -73,10 +76,15 @@ class Server:
 
     @property
     def client_environment(self) -> dict[str, str]:
-        """What a client has to know. Without TLS it shows its token only to a host called localhost."""
+        """What a client has to know. Without TLS it shows its token only to a host called localhost.
+
+        A session has a class loader of its own, and what was compiled for a query is found again in the same
+        one alone: analyses that follow one another in one session need not compile anything.
+        """
         return {
             "SPARK_REMOTE": f"sc://localhost:{self.port}",
             "SPARK_CONNECT_AUTHENTICATE_TOKEN": self.token,
+            "PANDA_SPARK_SESSION": self.session,
         }
 
 
@@ -101,7 +109,7 @@ def recorded(cache: Path) -> Server | None:
 
 
 _FIELDS: Mapping[str, type] = {
-    "boot": str, "pid": int, "started": str, "port": int, "token": str,
+    "boot": str, "pid": int, "started": str, "port": int, "token": str, "session": str,
     "spark": str, "cores": int, "memory_mb": int, "since": float,
 }  # fmt: skip
 
@@ -167,7 +175,8 @@ def _start(cache: Path, cores: int, memory_mb: int) -> Server:
     assert identity is not None, "nobody but us takes note of its end"
     server = Server(
         boot=_boot(), pid=popen.pid, started=identity.started, port=port, token=token,
-        spark=spark_version(), cores=cores, memory_mb=memory_mb, since=round(time.time(), 3),
+        session=str(uuid.uuid4()), spark=spark_version(), cores=cores, memory_mb=memory_mb,
+        since=round(time.time(), 3),
     )  # fmt: skip
     try:
         _write(_record(cache), server)  # before it is up: one that was left half-way is found again
@@ -192,10 +201,13 @@ def _command(port: int, cores: int, memory_mb: int) -> list[str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.log.level": "WARN",
+        "spark.connect.session.manager.defaultSessionTimeout": "3650d",  # it ends with the server
+        "spark.sql.codegen.cache.maxEntries": _CLASSES_MAX,
     }
     options = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     submit = package_folder("pyspark") / "bin" / "spark-submit"
     where = ["--master", f"local[{cores}]", "--driver-memory", f"{memory_mb}m"]
+    where += ["--driver-java-options", "-XX:-DontCompileHugeMethods"]  # a line has many fields
     return [str(submit), "--class", _CLASS, *where, *options, "spark-internal"]
 
 

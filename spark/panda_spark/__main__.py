@@ -93,11 +93,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _session(told: argparse.Namespace) -> SparkSession:
+def _session(told: argparse.Namespace, shared: str = "") -> SparkSession:
     _tell("starting Spark")
     from panda_spark.session import Place, open_session
 
-    return open_session(Place(told.master, told.remote, told.memory, told.py_files))
+    return open_session(Place(told.master, told.remote, told.memory, told.py_files, shared))
 
 
 def _lake(told: argparse.Namespace, spark: SparkSession) -> Lake:
@@ -109,7 +109,7 @@ def _lake(told: argparse.Namespace, spark: SparkSession) -> Lake:
 def _analyze(told: argparse.Namespace) -> tuple[dict[str, Any], int]:
     begun = time.monotonic()
     with Press() if told.report else nullcontext() as press:
-        spark = _session(told)
+        spark = _session(told, "" if told.remote else os.environ.get("PANDA_SPARK_SESSION", ""))
         started_s = time.monotonic() - begun
         from panda_spark.pipeline import Options, analyze, find
 

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from panda_spark.lake import GENERATION, Lake, RunState
+from panda_spark.lake import Lake, RunState
 from panda_spark.refusal import Refused
 from panda_spark.tables import TABLES
 
@@ -18,12 +18,7 @@ from panda_spark.tables import TABLES
 def open_views(lake: Lake, runs: Mapping[str, RunState]) -> None:
     """Every table as a view; what is not committed is in none of them."""
     for name, schema in TABLES.items():
-        rows = (
-            lake.lines(schema, runs).where("reason_bad IS NULL")
-            if name == "bronze"
-            else lake.table(name, schema, runs)
-        )
-        rows.drop(GENERATION).createOrReplaceTempView(name)
+        lake.table(name, schema, runs).createOrReplaceTempView(name)
 
 
 def known_runs(lake: Lake) -> dict[str, RunState]:

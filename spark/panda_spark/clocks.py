@@ -8,13 +8,20 @@ A clock that was set by years has wider slices, not more of them.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 SLICE_S: Final = 10
 SLICES_MAX: Final = 10_000  # of a host
+
+
+class Offsets(NamedTuple):
+    """What is known of the clocks of all hosts, as rows of lines look it up."""
+
+    stretches: DataFrame
+    ends: DataFrame
 
 
 def measurements(clocks: DataFrame) -> DataFrame:
@@ -59,15 +66,14 @@ def ends(measured: DataFrame) -> DataFrame:
 
 
 def corrected(
-    rows: DataFrame, clocks: DataFrame, time: str, host: str, into: str, error_into: str
+    rows: DataFrame, offsets_: Offsets, time: str, host: str, into: str, error_into: str
 ) -> DataFrame:
     """The rows with the time corrected; where a host's clock was never measured it stays, without a bound."""
-    measured = measurements(clocks)
-    stretches, limits = slices(measured), ends(measured)
     at = F.col(time)
-    keyed = rows.withColumns({"_host": F.col(host), "_at": at})
-    here = stretches.withColumnsRenamed({"run": "_run", "host": "_there"})
-    near = limits.withColumnsRenamed({"run": "_run", "host": "_there"})
+    # A row without a time looks nothing up.
+    keyed = rows.withColumns({"_host": F.when(at.isNotNull(), F.col(host)), "_at": at})
+    here = offsets_.stretches.withColumnsRenamed({"run": "_run", "host": "_there"})
+    near = offsets_.ends.withColumnsRenamed({"run": "_run", "host": "_there"})
     same_host = (F.col("rows.run") == F.col("side._run")) & (F.col("_host") == F.col("side._there"))
     in_stretch = (
         (F.col("_slice") == F.col("side.slice"))

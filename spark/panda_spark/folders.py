@@ -96,11 +96,6 @@ class RunFolders:
         return opened.select("run", "folder", "read.*")
 
 
-def beginnings(controllers: DataFrame) -> DataFrame:
-    """T0 of each run whose phase 2 began."""
-    return controllers.where("kind = 'go'").groupBy("run").agg(F.max("t0").alias("t0"))
-
-
 def host_folder(host: Column) -> Column:
     """The name of a host's folder, as the run directory has it."""
     safe = F.regexp_replace(F.regexp_replace(host, "[^A-Za-z0-9_.-]+", "-"), r"^[.-]+|[.-]+$", "")

@@ -13,7 +13,6 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from panda_spark.schema import (
-    BRONZE,
     COMMON,
     CORRUPT,
     LINE,
@@ -26,13 +25,12 @@ from panda_spark.schema import (
 from panda_spark.store import file_path, literal
 
 SHOWN_CHARACTERS: Final = 1_000  # of a bad line
-LOG_PATH: Final = r"/([^/]+)/hosts/([^/]+)/processes/([^/]+)/[^/]+$"
+FROM_RUN: Final = -6  # the parts of RUN/hosts/HOST/processes/PROCESS/FILE, from the end
 STRICT: Final = {  # as JSON is defined
     "columnNameOfCorruptRecord": CORRUPT,
     "allowSingleQuotes": "false",
     "allowNonNumericNumbers": "false",
 }
-SAID: Final = [name for name in BRONZE.names if name in LINE.names and name != "run"]
 
 
 def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
@@ -47,13 +45,13 @@ def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
 
 
 def bronze(lines_: DataFrame) -> DataFrame:
-    """The lines with their fields; a bad one has its reason and beginning instead."""
+    """The lines, each as one `line` of fields; a bad one has its reason and beginning instead."""
     bad = F.col("reason_bad").isNotNull()
     beginning = F.make_valid_utf8(F.substring("value", 1, SHOWN_CHARACTERS))
     return judged(lines_).select(
-        F.regexp_extract("file", LOG_PATH, 1).alias("run"),
-        *(F.when(~bad, F.col("line")[name]).alias(name) for name in SAID),
+        F.substring_index(F.substring_index("file", "/", FROM_RUN), "/", 1).alias("run"),
         *PLACE.names,
+        F.when(~bad, F.col("line")).alias("line"),
         "reason_bad",
         F.when(bad, beginning).alias("text_bad"),
     )
@@ -61,10 +59,10 @@ def bronze(lines_: DataFrame) -> DataFrame:
 
 def judged(lines_: DataFrame) -> DataFrame:
     """The lines, each with its `line` as far as it can be read, and `reason_bad` if it is no good."""
-    size = F.octet_length("value")
-    readable = F.when((size <= LINE_BYTES_MAX) & F.is_valid_utf8("value"), F.col("value"))
-    line = F.from_json(readable, LINE, STRICT)
-    opened = lines_.select("*", size.cast("long").alias("bytes"), line.alias("line"))
+    size = F.octet_length("value").cast("long").alias("bytes")
+    # Of every line, whatever it is: a condition here would be interpreted for each of them.
+    line = F.from_json("value", LINE, STRICT).alias("line")
+    opened = lines_.select("*", size, line)
     return opened.select("*", _reason().alias("reason_bad"))
 
 

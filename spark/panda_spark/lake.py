@@ -4,9 +4,9 @@
     LAKE/TABLE/generation=G/run=R/…        Parquet that a commit may name
 
 Everything is written under a generation of its own. A commit is one small file that says for each run of its
-which generation holds its tables, and for each of its files which generation holds its lines; for every run
-the newest commit counts. So a writer that is killed leaves a generation that nobody reads, two writers do not
-meet, and a run that was read again replaces itself at once.
+which generation holds its tables, which its lines, and of which files these are; for every run the newest
+commit counts. So a writer that is killed leaves a generation that nobody reads, two writers do not meet, and
+a run that was read again replaces itself at once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import reduce
 from typing import Any, Final
@@ -24,10 +24,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from panda_spark.refusal import Refused
+from panda_spark.schema import LINES
 from panda_spark.store import Store, joined, literal, store_of
+from panda_spark.tables import LINES_TABLE, STORED, VIEWS
 
 COMMITS: Final = "commits"
-FORMAT: Final = 1
+FORMAT: Final = 2
 SUPERSEDED_S: Final = 600.0  # how long a table that is replaced may still be read
 ABANDONED_S: Final = 86_400.0  # after which a generation that was never committed is somebody's who died
 GENERATION: Final = "generation"
@@ -39,12 +41,12 @@ class Source:
 
     size: int
     changed: float
-    generation: str = ""  # that holds its lines; empty for a file that is no log
 
 
 @dataclass(frozen=True, slots=True)
 class RunState:
     generation: str  # of its tables
+    lines: str  # the generation of its lines
     sources: Mapping[str, Source]  # by path relative to the run's folder
     options: Mapping[str, float] = field(default_factory=dict)
     folder: str = ""
@@ -107,75 +109,60 @@ class Lake:
 
     def table(self, name: str, schema: StructType, runs: Mapping[str, RunState]) -> DataFrame:
         """A table of these runs."""
-        generations: dict[str, list[str]] = {}
-        for run, state in runs.items():
-            generations.setdefault(state.generation, []).append(run)
-        return self.parts(name, schema, generations)
+        if name not in VIEWS:
+            return self._parts(name, schema, {run: state.generation for run, state in runs.items()})
+        as_kept = VIEWS[name]
+        good = self.lines(runs).where("reason_bad IS NULL")
+        return good.select(*(F.col(as_kept.get(each, each)).alias(each) for each in schema.names))
 
-    def lines(self, schema: StructType, runs: Mapping[str, RunState]) -> DataFrame:
-        """The lines of the files of these runs, each from the generation that read it last."""
-        generations: dict[str, list[str]] = {}
-        stale = []
-        for run, state in runs.items():
-            held = {source.generation for source in state.sources.values()} - {""}
-            for generation in held:
-                generations.setdefault(generation, []).append(run)
-            if len(held) > 1:
-                stale.append(run)
-        read = self.parts("bronze", schema, generations)
-        if not stale:
-            return read
-        pairs = [
-            F.struct(F.lit(run), F.lit(name), F.lit(source.generation))
-            for run in stale
-            for name, source in runs[run].sources.items()
-            if source.generation
-        ]
+    def lines(self, runs: Mapping[str, RunState]) -> DataFrame:
+        """Every line of these runs, good and bad."""
+        return self._parts(LINES_TABLE, LINES, {run: state.lines for run, state in runs.items()})
+
+    def lines_of(self, runs: Mapping[str, RunState], files: Mapping[str, Iterable[str]]) -> DataFrame:
+        """The lines of some files of each run."""
         relative = F.regexp_extract("file", r"/(hosts/[^/]+/processes/[^/]+/[^/]+)$", 1)
-        mine = F.struct("run", relative, GENERATION)
-        return read.where(~F.col("run").isin(*stale) | mine.isin(*pairs))
+        wanted = [F.struct(F.lit(run), F.lit(name)) for run, names in files.items() for name in names]
+        return self.lines(runs).where(F.struct("run", relative).isin(*wanted))
 
-    def parts(self, name: str, schema: StructType, generations: Mapping[str, Sequence[str]]) -> DataFrame:
-        """Rows of a table by generation and run; Spark opens no other files."""
-        full = StructType(
-            [
-                *(each for each in schema.fields if each.name != GENERATION),
-                StructField(GENERATION, StringType()),
-            ]
-        )
-        if not generations or name not in self._store.folders(self.path):
+    def _parts(self, name: str, schema: StructType, generations: Mapping[str, str]) -> DataFrame:
+        """Rows of a table by run and generation; Spark looks into no other folders."""
+        full = StructType([*schema.fields, StructField(GENERATION, StringType())])
+        runs: dict[str, list[str]] = {}
+        for run, generation in generations.items():
+            runs.setdefault(generation, []).append(run)
+        if not runs:
             return self._spark.createDataFrame([], full)
-        read = self._spark.read.schema(full).parquet(literal(joined(self.path, name)))
-        wanted = [
-            (F.col(GENERATION) == generation) & F.col("run").isin(*runs)
-            for generation, runs in generations.items()
-        ]
-        return read.where(reduce(Column.__or__, wanted))
+        root = joined(self.path, name)
+        places = [literal(self.place(name, generation)) for generation in runs]
+        read = self._spark.read.schema(full).option("basePath", root).parquet(*places)
+        wanted = [(F.col(GENERATION) == each) & F.col("run").isin(*names) for each, names in runs.items()]
+        return read.where(reduce(Column.__or__, wanted)).drop(GENERATION)
 
     # Tidying
 
-    def tidy(self, tables: Iterable[str], now: float) -> None:
+    def tidy(self, now: float) -> None:
         """Remove what no commit names any more, and what a writer that died has left."""
-        live: set[str] = set()
-        for state in self.runs().values():
-            live |= {state.generation, *(source.generation for source in state.sources.values())}
-        committed = {
-            generation
-            for said in self._commits()
-            for state in said.values()
-            if state is not None
-            for generation in (state.generation, *(each.generation for each in state.sources.values()))
-        }
-        for table in tables:
-            for name in self._store.folders(joined(self.path, table)) if table else ():
-                generation = name.removeprefix(f"{GENERATION}=")
+        live, committed = _named(self.runs()), [_named(said) for said in self._commits()]
+        for table in STORED:
+            for folder in self._store.folders(joined(self.path, table)):
+                generation = folder.removeprefix(f"{GENERATION}=")
                 age_s = now - int(generation.split("-")[0]) / 1e9
-                if generation not in live and age_s > (
-                    SUPERSEDED_S if generation in committed else ABANDONED_S
-                ):
-                    self._store.remove(joined(self.path, table, name))
+                superseded = any((table, generation) in each for each in committed)
+                if (table, generation) not in live and age_s > (SUPERSEDED_S if superseded else ABANDONED_S):
+                    self._store.remove(joined(self.path, table, folder))
+
+
+def _named(runs: Mapping[str, RunState | None]) -> set[tuple[str, str]]:
+    """The tables and generations that these states name."""
+    return {
+        (table, state.lines if table == LINES_TABLE else state.generation)
+        for state in runs.values()
+        if state is not None
+        for table in STORED
+    }
 
 
 def _state(said: Mapping[str, Any]) -> RunState:
     sources = {name: Source(**source) for name, source in said["sources"].items()}
-    return RunState(said["generation"], sources, said["options"], said["folder"])
+    return RunState(said["generation"], said["lines"], sources, said["options"], said["folder"])

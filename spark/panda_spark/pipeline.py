@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,23 +13,24 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from panda_spark import ingest, silver
+from panda_spark.clocks import Offsets, ends, measurements, slices
 from panda_spark.folders import RunFolders, host_folder
 from panda_spark.gold import brokers, course, delivery, faults, figures
 from panda_spark.gold.summary import summary
 from panda_spark.lake import Lake, RunState, Source
 from panda_spark.refusal import Refused
+from panda_spark.schema import WHOLE
 from panda_spark.session import fit
 from panda_spark.store import Listed, literal, store_of, whole
-from panda_spark.tables import LARGE, TABLES
+from panda_spark.tables import LARGE, LINES_TABLE, STORED, TABLES
 
-AT_ONCE: Final = 3  # tables that are made side by side
+ASIDE: Final = 2  # tables that are made beside those on which others wait
 LOG: Final = re.compile(r"hosts/([^/]+)/processes/([^/]+)/[^/]+\.jsonl(\.gz|\.bz2)?")
 BESIDE: Final = re.compile(
     r"(plan\.json|versions\.json|lines\.txt|clocks\.jsonl|journal\.jsonl|hosts/[^/]+/journal\.jsonl)(\.gz)?"
 )
 STAGES: Final = {
-    "bronze": "reading logs",
-    "events": "correcting clocks",
+    LINES_TABLE: "reading logs",
     "quarantine": "telling what happened",
     "deliveries": "judging deliveries",
     "latency": "making figures",
@@ -99,46 +100,52 @@ def analyze(spark: SparkSession, lake: Lake, folders: Sequence[str], options: Op
     begun = time.monotonic()
     found, known = find(spark, folders), lake.runs()
     generation = lake.new_generation()
-    states: dict[str, RunState] = {}
-    to_read: list[Listed] = []
+    todo: dict[str, Todo] = {}
     for run, files in found.items():
-        state, fresh = _state(files, known.get(run), options, generation)
-        if state != known.get(run):
-            states[run] = state
-            to_read += fresh
-    done = Done({run: states.get(run) or known[run] for run in found}, set(states), len(to_read))
+        wanted = _todo(files, known.get(run), options, generation)
+        if wanted is not None:
+            todo[run] = wanted
+    states = {run: each.state for run, each in todo.items()}
+    read = sum(len(each.fresh) for each in todo.values())
+    done = Done({run: states.get(run) or known[run] for run in found}, set(states), read)
     done.took_s["looking"] = time.monotonic() - begun
     if not states:
         return done
     fit(spark, sum(file.size for run in states for file in found[run].logs.values()))
-    maker = _Maker(spark, lake, generation, tell, done.took_s)
-    maker.make({run: found[run] for run in states}, states, to_read, options)
+    with _Maker(spark, lake, generation, tell, done.took_s) as maker:
+        maker.make({run: found[run] for run in states}, todo, options)
     lake.commit(generation, states)
-    lake.tidy(TABLES, time.time())
+    lake.tidy(time.time())
     return done
 
 
-def _state(
-    files: RunFiles, before: RunState | None, options: Options, generation: str
-) -> tuple[RunState, list[Listed]]:
-    """How the run will be known, and which of its logs have to be read for that."""
-    sources: dict[str, Source] = {}
-    fresh = []
+@dataclass(frozen=True, slots=True)
+class Todo:
+    """What has to be done for a run, and how it will be known after that."""
+
+    state: RunState
+    fresh: Sequence[Listed]  # logs to be read
+    kept: Sequence[str]  # logs whose lines are known
+    before: RunState | None  # where those are
+
+    @property
+    def new_lines(self) -> bool:
+        """Whether its lines are written: read, or corrected anew by clocks that have become known."""
+        return self.state.lines == self.state.generation
+
+
+def _todo(files: RunFiles, before: RunState | None, options: Options, generation: str) -> Todo | None:
     if before and not before.sources.keys() <= files.files.keys():
         before = None  # the lines of a file that is gone stand among those of others
-    for name, file in files.files.items():
-        old = before.sources.get(name) if before else None
-        if old and (old.size, old.changed) == (file.size, file.changed):
-            sources[name] = old
-            continue
-        is_log = name in files.logs
-        sources[name] = Source(file.size, file.changed, generation if is_log else "")
-        if is_log:
-            fresh.append(file)
-    unchanged = before is not None and before.sources == sources and before.options == options.data()
-    if before is not None and unchanged:
-        return before, []
-    return RunState(generation, sources, options.data(), files.folder), fresh
+    sources = {name: Source(file.size, file.changed) for name, file in files.files.items()}
+    known = before.sources if before else {}
+    same = {name for name, source in sources.items() if known.get(name) == source}
+    if before and len(same) == len(sources) and before.options == options.data():
+        return None
+    lines = before.lines if before and len(same) == len(sources) else generation
+    state = RunState(generation, lines, sources, options.data(), files.folder)
+    fresh = [file for name, file in files.logs.items() if name not in same]
+    return Todo(state, fresh, [name for name in files.logs if name in same], before)
 
 
 class _Maker:
@@ -154,14 +161,20 @@ class _Maker:
         self._took_s = took_s
         self._made = 0
         self._doing = ""
+        self._aside = ThreadPoolExecutor(ASIDE)
+        self._pending: dict[str, Future[None]] = {}
+        self._kept: list[DataFrame] = []
 
-    def make(
-        self,
-        found: Mapping[str, RunFiles],
-        states: Mapping[str, RunState],
-        to_read: Sequence[Listed],
-        options: Options,
-    ) -> None:
+    def __enter__(self) -> _Maker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._aside.shutdown(cancel_futures=True)
+        for rows in self._kept:
+            rows.unpersist()  # a server goes on after us
+
+    def make(self, found: Mapping[str, RunFiles], todo: Mapping[str, Todo], options: Options) -> None:
+        """What others wait for is written here, one after another, and the rest beside it."""
         logs = [
             (run, match[1], match[2])
             for run, files in found.items()
@@ -169,39 +182,38 @@ class _Maker:
             if match
         ]
         beside = RunFolders(self._spark, [file for each in found.values() for file in each.files.values()])
-        if to_read:
-            lines = ingest.lines(self._spark, [file.path for file in to_read])
-            self._write("bronze", ingest.bronze(lines))
-        bronze = self._lake.lines(TABLES["bronze"], states)
-        plans, clocks = beside.plans().persist(), beside.clocks().persist()
-        starts = course.starts(plans, beside.controllers(), bronze).persist()
-        self._write("events", silver.events(bronze, clocks, silver.homes(plans), starts))
-        events = self._read("events")
-        agents = course.agent_events(beside.agents(plans), clocks).persist()
+        plans, clocks = self._keep(beside.plans()), self._keep(beside.clocks())
+        measured = self._keep(measurements(clocks))
+        known = Offsets(self._keep(slices(measured)), self._keep(ends(measured)))
+        bronze = self._bronze(todo)
+        starts = self._starts(self._keep(course.beginnings(plans, beside.controllers())), bronze, todo)
+        if any(each.new_lines for each in todo.values()):
+            self._write(LINES_TABLE, silver.lines(bronze, known, silver.homes(plans), starts))
+        states = {run: each.state for run, each in todo.items()}
+        lines, events = self._lake.lines(states), self._lake.table("events", TABLES["events"], states)
+        agents = self._keep(course.agent_events(beside.agents(plans), known))
         logged = course.logged(self._spark, logs)
-        self._write_all(
+        self._beside(
             {
-                "quarantine": ingest.quarantine(bronze),
                 "runs": course.runs(plans, beside.versions(), beside.configurations(), events, starts),
-                "processes": course.processes(plans, agents, logged, host_folder(F.col("host")), starts),
-                "clocks": course.clocks(clocks, starts),
                 "schedule": course.schedule(plans, agents, starts),
+                "traffic": brokers.traffic(events),
+                "quarantine": ingest.quarantine(lines),
+                "clocks": course.clocks(clocks, starts),
                 "marks": course.marks(agents, starts),
                 "links": course.links(events),
-                "traffic": brokers.traffic(events),
                 "samples": brokers.samples(brokers.loads(events)),
                 "detections": figures.detections(events, starts),
             }
         )
-        runs, processes, schedule = (self._read(name) for name in ("runs", "processes", "schedule"))
-        starts = runs.select("run", "t0")
-        published = delivery.publish_lines(events).persist()
-        brokers_ = delivery.first_brokers(events).persist()
-        self._write_all(
+        self._write("processes", course.processes(plans, agents, logged, host_folder(F.col("host")), starts))
+        processes = self._read("processes")
+        published = self._keep(delivery.publish_lines(events))
+        brokers_ = self._keep(delivery.first_brokers(events))
+        self._write("subscriptions", delivery.subscriptions(events, brokers_, agents, processes, starts))
+        self._beside(
             {
-                "subscriptions": delivery.subscriptions(events, brokers_, agents, processes, starts),
                 "publications": delivery.publications(published, brokers_, processes, starts),
-                "load": brokers.load(brokers.loads(events), self._read("traffic"), processes),
                 "missing": course.missing(processes),
             }
         )
@@ -210,28 +222,54 @@ class _Maker:
         received = delivery.received(events)
         vague = not delivery.unaddressed(received).isEmpty()
         addressed = delivery.addressed(received, expected if vague else None, subscriptions)
-        pairs = delivery.pairs(expected, delivery.arrivals(addressed)).persist()
+        pairs = self._keep(delivery.pairs(expected, delivery.arrivals(addressed)))
         self._write(
             "deliveries",
             delivery.deliveries(pairs, published, subscriptions, processes, starts, options.late_s),
         )
-        pairs.unpersist()
-        published.unpersist()
-        deliveries = self._read("deliveries")
-        spans = faults.intervals(agents, schedule, processes, runs).persist()
-        self._write_all(
+        deliveries, runs = self._read("deliveries"), self._read("runs")
+        spans = self._keep(faults.intervals(agents, self._read("schedule"), processes, runs))
+        self._beside(
             {
+                "load": brokers.load(brokers.loads(events), self._read("traffic"), processes),
+                "throughput": figures.throughput(self._read("publications"), deliveries, runs),
                 "latency": figures.latency(deliveries, runs),
                 "histogram": figures.histogram(deliveries),
                 "hops": figures.hops(deliveries),
-                "throughput": figures.throughput(self._read("publications"), deliveries, runs),
                 "verdicts": delivery.verdicts(deliveries),
-                "faults": faults.faults(spans, deliveries),
-                "spread": brokers.spread(self._read("load")),
             }
         )
-        made = {name: self._read(name) for name in TABLES if name not in ("bronze", "summary")}
+        self._write("faults", faults.faults(spans, deliveries))
+        self._write("spread", brokers.spread(self._read("load")))
+        made = {name: self._read(name) for name in STORED if name not in (LINES_TABLE, "summary")}
         self._write("summary", summary(made))
+
+    def _keep(self, rows: DataFrame) -> DataFrame:
+        """In memory, for those that are asked for more than once."""
+        self._kept.append(rows.persist())
+        return rows
+
+    def _bronze(self, todo: Mapping[str, Todo]) -> DataFrame:
+        """Every line that has to be written: those of new files as they are read, the others as they were."""
+        fresh = [file.path for each in todo.values() if each.new_lines for file in each.fresh]
+        read = ingest.bronze(ingest.lines(self._spark, fresh)) if fresh else None
+        kept = {run: each for run, each in todo.items() if each.new_lines and each.kept}
+        if not kept:
+            return read or self._spark.createDataFrame([], WHOLE)
+        before = {run: each.before for run, each in kept.items() if each.before}
+        known = silver.as_read(self._lake.lines_of(before, {run: each.kept for run, each in kept.items()}))
+        return known if read is None else read.union(known)
+
+    def _starts(self, begun: DataFrame, bronze: DataFrame, todo: Mapping[str, Todo]) -> DataFrame:
+        """T0 of every run. Lines are looked through for those alone whose phase 2 never began."""
+        waiting = [row["run"] for row in begun.where("go IS NULL").select("run").collect()]
+        if not waiting:
+            return self._keep(course.starts(begun, None))
+        as_they_were = {run: each.state for run, each in todo.items() if not each.new_lines}
+        times = bronze.select("run", F.col("line.t").alias("t"))
+        if as_they_were:
+            times = times.union(self._lake.lines(as_they_were).select("run", "t_raw"))
+        return self._keep(course.starts(begun, times.where(F.col("run").isin(*waiting))))
 
     def _stage(self, table: str) -> str:
         """What is told of the work: a few words for many tables."""
@@ -239,23 +277,25 @@ class _Maker:
         return self._doing
 
     def _read(self, table: str) -> DataFrame:
+        """A table, when it has been made."""
+        if table in self._pending:
+            self._pending.pop(table).result()
         return self._spark.read.schema(TABLES[table]).parquet(
             literal(self._lake.place(table, self._generation))
         )
 
-    def _write_all(self, tables: Mapping[str, DataFrame]) -> None:
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            for written in [pool.submit(self._write, name, rows) for name, rows in tables.items()]:
-                written.result()
+    def _beside(self, tables: Mapping[str, DataFrame]) -> None:
+        for name, rows in tables.items():
+            self._pending[name] = self._aside.submit(self._write, name, rows)
 
     def _write(self, table: str, rows: DataFrame) -> None:
-        self._tell(self._stage(table), self._made, len(TABLES))
+        self._tell(self._stage(table), self._made, len(STORED))
         begun = time.monotonic()
-        schema = TABLES[table]
+        schema = STORED[table]
         typed = rows.select(
             *(F.col(each.name).cast(each.dataType).alias(each.name) for each in schema.fields)
         )
-        by = ("run", "kind") if table == "events" else ("run",)
+        by = ("run", "kind") if table == LINES_TABLE else ("run",)
         shaped = typed if table in LARGE else typed.coalesce(1)
         shaped.write.partitionBy(*by).mode("error").parquet(self._lake.place(table, self._generation))
         self._made += 1

@@ -154,6 +154,9 @@ NEEDED: Final[dict[str, tuple[str, ...]]] = {
 }
 
 PLACE: Final = struct(file=TEXT, block=INTEGER, row=INTEGER, bytes=INTEGER)
+BAD: Final = struct(reason_bad=TEXT, text_bad=TEXT)  # of a line that is no good, and then nothing else
+# What bronze is called while it is made: the line in one piece, so that it is passed on and not taken apart.
+WHOLE: Final = StructType([StructField("run", TEXT), *PLACE.fields, StructField("line", LINE), *BAD.fields])
 # The run is the folder's name: what a line says of it is a program's word.
 BRONZE: Final = StructType(
     [
@@ -161,19 +164,23 @@ BRONZE: Final = StructType(
         *(field for field in COMMON.fields if field.name != "run"),
         *FIELDS.fields,
         *PLACE.fields,
-        *struct(reason_bad=TEXT, text_bad=TEXT).fields,  # of a line that is no good, and then nothing else
+        *BAD.fields,
     ]
 )
 QUARANTINE: Final = struct(run=TEXT, file=TEXT, offset=INTEGER, bytes=INTEGER, reason=TEXT, text=TEXT)
-EVENTS: Final = StructType(
-    [
-        *struct(t=NUMBER, t_raw=NUMBER, error_s=NUMBER, at_s=NUMBER, host=TEXT, proc=TEXT).fields,
-        *struct(time_t=NUMBER, time_error_s=NUMBER).fields,  # `time`, which is by the publisher's clock
-        *FIELDS.fields,
-        *PLACE.fields,
-        *struct(kind_said=TEXT, run=TEXT, kind=TEXT).fields,
-    ]
-)
+_CORRECTED: Final = [
+    *struct(t=NUMBER, t_raw=NUMBER, error_s=NUMBER, at_s=NUMBER, host=TEXT, proc=TEXT).fields,
+    *struct(time_t=NUMBER, time_error_s=NUMBER).fields,  # `time`, which is by the publisher's clock
+    *FIELDS.fields,
+    *PLACE.fields,
+    StructField("kind_said", TEXT),
+]
+_FILED_UNDER: Final = struct(run=TEXT, kind=TEXT).fields
+EVENTS: Final = StructType([*_CORRECTED, *_FILED_UNDER])
+# What is kept: every line once, as it was read and corrected; `bronze` and `events` are two views of it.
+LINES: Final = StructType([*_CORRECTED, StructField("v", INTEGER), *BAD.fields, *_FILED_UNDER])
+AS_READ: Final = {"t_raw": "t", "kind_said": "kind"}  # what bronze calls them
+NO_LINE: Final = "bad"  # what bad lines are filed under
 
 # The folder of a run, beside the logs.
 CLOCK: Final = struct(host=TEXT, at=NUMBER, offset_s=NUMBER, error_s=NUMBER)

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
 LOCAL: Final = "local[*]"
 PARTITION_BYTES: Final = 64 << 20  # of input, for a task of a shuffle
 PARTITIONS_MIN, PARTITIONS_MAX = 2, 400
-# Of input for which compiling queries, and planning them anew from stage to stage, takes longer than running
-# them: measured, 100,000 events take 29 s of CPU without and 47 s with both.
+# Of input for which planning queries anew from stage to stage takes longer than running them, and compiling
+# them too, unless a server that stays has done it before: measured, 100,000 events take 29 s of CPU without
+# and 47 s with both.
 SMALL_BYTES: Final = 64 << 20
 
 # Of every session, wherever it runs; all of them can be set while it lives.
@@ -32,6 +34,10 @@ SETTINGS: Final = {
     # Files of many kinds are written side by side instead of sorting everything by kind first.
     "spark.sql.maxConcurrentOutputFileWriters": "100",
     "spark.sql.parquet.compression.codec": "zstd",
+    # A line has more fields than Spark would compile, and far more lines come than queries are made.
+    "spark.sql.codegen.maxFields": "1000",
+    # Logs are many and of very different sizes; tasks should not be.
+    "spark.sql.files.openCostInBytes": str(256 << 10),
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
 }
 STATIC: Final = {
@@ -39,6 +45,8 @@ STATIC: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.catalogImplementation": "in-memory",
+    "spark.driver.extraJavaOptions": "-XX:-DontCompileHugeMethods",
+    "spark.executor.extraJavaOptions": "-XX:-DontCompileHugeMethods",
 }
 
 
@@ -50,13 +58,14 @@ class Place:
     remote: str = ""
     memory: str = ""
     py_files: str = ""
+    shared: str = ""  # a session of the remote one that others use as well, one after another
 
 
 def open_session(place: Place) -> SparkSession:
     remote = place.remote or ("" if place.master else os.environ.get("SPARK_REMOTE", ""))
     builder = SparkSession.builder.appName("panda")
     if remote:
-        session = builder.remote(remote).getOrCreate()
+        session = builder.remote(_joining(remote, place.shared)).getOrCreate()
     else:
         os.environ.pop("SPARK_REMOTE", None)
         master = place.master or LOCAL
@@ -74,15 +83,23 @@ def open_session(place: Place) -> SparkSession:
     return session
 
 
+def _joining(remote: str, session: str) -> str:
+    """The address of a server together with the session to be used there."""
+    if not session:
+        return remote
+    return f"{remote}{';' if '/;' in remote else '/;'}session_id={session};user_id=panda"
+
+
 def fit(session: SparkSession, input_bytes: int) -> None:
     """As many tasks as the input is worth: a small run should not pay for hundreds of empty ones."""
     wanted = max(PARTITIONS_MIN, min(PARTITIONS_MAX, input_bytes // PARTITION_BYTES))
     small = input_bytes < SMALL_BYTES
+    compiled = not small or is_remote()
     settings = {
         "spark.sql.shuffle.partitions": str(wanted),
         "spark.sql.adaptive.enabled": str(not small).lower(),
-        "spark.sql.codegen.wholeStage": str(not small).lower(),
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN" if small else "FALLBACK",
+        "spark.sql.codegen.wholeStage": str(compiled).lower(),
+        "spark.sql.codegen.factoryMode": "FALLBACK" if compiled else "NO_CODEGEN",
     }
     for name, value in settings.items():
         session.conf.set(name, value)

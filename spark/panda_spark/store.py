@@ -157,8 +157,10 @@ def literal(path: str) -> str:
 
 
 def file_path() -> Column:
-    """The file of a row; Spark writes it as a URI, in which a plus is a plus."""
-    return F.url_decode(F.regexp_replace(F.col("_metadata.file_path"), F.lit(r"\+"), F.lit("%2B")))
+    """The file of a row; Spark writes it as a URI, in which a plus is a plus. Most need no decoding."""
+    path = F.col("_metadata.file_path")
+    decoded = F.url_decode(F.replace(path, F.lit("+"), F.lit("%2B")))
+    return F.when(path.contains("%"), decoded).otherwise(path)
 
 
 def _tail(path: str) -> str:

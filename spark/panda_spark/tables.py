@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from pyspark.sql.types import ArrayType, DataType, StructField, StructType
 
-from panda_spark.schema import BRONZE, EVENTS, FLAG, INTEGER, NUMBER, PREDICATE, QUARANTINE, TEXT
+from panda_spark.schema import (
+    AS_READ,
+    BRONZE,
+    EVENTS,
+    FLAG,
+    INTEGER,
+    LINES,
+    NUMBER,
+    PREDICATE,
+    QUARANTINE,
+    TEXT,
+)
 
 _TYPES: Final[dict[str, DataType]] = {"text": TEXT, "number": NUMBER, "integer": INTEGER, "flag": FLAG}
 
@@ -110,6 +122,14 @@ TABLES: Final[dict[str, StructType]] = {
     "events": EVENTS,
     **GOLD,
 }
-LARGE: Final = frozenset(
-    ("bronze", "events", "publications", "deliveries")
-)  # as many rows as there were events
+# Two tables are the good ones among the same lines: as they were read, and with their times corrected.
+LINES_TABLE: Final = "lines"
+VIEWS: Final[Mapping[str, Mapping[str, str]]] = {
+    "bronze": {new: old for old, new in AS_READ.items()},
+    "events": {},
+}
+STORED: Final[dict[str, StructType]] = {
+    LINES_TABLE: LINES,
+    **{name: schema for name, schema in TABLES.items() if name not in VIEWS},
+}
+LARGE: Final = frozenset((LINES_TABLE, "publications", "deliveries"))  # as many rows as there were events

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tests.deployment.panda import Ended, Panda
 from tests.soak.ground import (
+    LOOK_S,
     Entry,
     Follower,
     Options,

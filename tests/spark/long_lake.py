@@ -168,25 +168,25 @@ def test_writers_that_are_killed_leave_the_old_tables_and_the_next_completes(
 ) -> None:
     lake, first_rows = house / "tables", rows_of(spark, str(house / "tables"))
     (_, other), rows = both
-    for dead, table in enumerate(("bronze", "deliveries", "summary"), 1):
+    for dead, table in enumerate(("lines", "deliveries", "summary"), 1):
         killed(lake, other, table)
         assert rows_of(spark, str(lake)) == first_rows
-        assert len(list((lake / "bronze").iterdir())) == 1 + dead
+        assert len(list((lake / "lines").iterdir())) == 1 + dead
     assert brought(spark, lake, other).new == {other.name}
     assert rows_of(spark, str(lake), only=other.name) == {
         table: [row for row in found if other.name in row] for table, found in rows.items()
     }
     tables = Lake(spark, str(lake))
-    tables.tidy(TABLES, time.time())
-    assert len(list((lake / "bronze").iterdir())) == 5  # their writers may be alive
-    tables.tidy(TABLES, time.time() + 2 * ABANDONED_S)
-    assert len(list((lake / "bronze").iterdir())) == 2
+    tables.tidy(time.time())
+    assert len(list((lake / "lines").iterdir())) == 5  # their writers may be alive
+    tables.tidy(time.time() + 2 * ABANDONED_S)
+    assert len(list((lake / "lines").iterdir())) == 2
     assert rows_of(spark, str(lake), only=run_of(house).name) == first_rows
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", "null", '{"format": 2, "runs": {}}', '{"format": 1}', '{"format": 1, "runs": {"r": 5}}'],
+    ["", "{", "[]", "null", '{"format": 1, "runs": {}}', '{"format": 2}', '{"format": 2, "runs": {"r": 5}}'],
 )
 def test_a_broken_commit_is_refused_by_name(spark: SparkSession, house: Path, text: str) -> None:
     (commit,) = (house / "tables" / "commits").glob("*.json")
@@ -246,5 +246,5 @@ def test_paths_of_hadoop_give_the_same_tables(spark: SparkSession, house: Path) 
     tables = Lake(spark, lake)
     tables.forget([run.name])
     assert tables.runs() == {}
-    tables.tidy(TABLES, time.time() + 2 * ABANDONED_S)
-    assert not list((house / "elsewhere" / "events").glob("generation=*"))
+    tables.tidy(time.time() + 2 * ABANDONED_S)
+    assert not list((house / "elsewhere" / "lines").glob("generation=*"))

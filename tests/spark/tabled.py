@@ -33,7 +33,7 @@ def rows_of(spark: SparkSession, lake: str, *, only: str = "") -> dict[str, list
     found: dict[str, list[str]] = {}
     slices = []
     for name, schema in TABLES.items():
-        rows = tables.lines(schema, runs) if name == "bronze" else tables.table(name, schema, runs)
+        rows = tables.table(name, schema, runs)
         kept = [each for each in schema.names if each not in PLACES]
         slices.append(rows.select(F.lit(name).alias("table"), F.to_json(F.struct(*kept)).alias("row")))
         found[name] = []

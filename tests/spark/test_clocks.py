@@ -6,10 +6,10 @@ import math
 from random import Random
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from panda_spark.clocks import SLICES_MAX, corrected, measurements, slices
+from panda_spark.clocks import SLICES_MAX, Offsets, corrected, ends, measurements, slices
 from panda_spark.schema import CLOCK, TEXT, struct
 from tests.spark.plain.reading import Clock
 
@@ -38,6 +38,11 @@ def moments(host: str) -> list[float]:
     return [own[0] - 1e5, own[0] - 1e-3, *own, *between, own[-1] + 1e-3, own[-1] + 1e5]
 
 
+def offsets(clocks: DataFrame) -> Offsets:
+    measured = measurements(clocks)
+    return Offsets(slices(measured), ends(measured))
+
+
 @pytest.fixture(scope="module")
 def found(spark: SparkSession) -> dict[tuple[str, float], tuple[float, float | None]]:
     measured: Measured = [("r", host, *each) for host, all_ in HOSTS.items() for each in all_]
@@ -47,7 +52,7 @@ def found(spark: SparkSession) -> dict[tuple[str, float], tuple[float, float | N
     clocks = spark.createDataFrame([*measured, *other], CLOCKS)
     rows = [("r", host, at) for host in HOSTS for at in moments(host)]
     frame = spark.createDataFrame(rows, "run string, host string, t_raw double")
-    answer = corrected(frame, clocks, "t_raw", "host", "t", "error_s")
+    answer = corrected(frame, offsets(clocks), "t_raw", "host", "t", "error_s")
     assert answer.columns == ["run", "host", "t_raw", "t", "error_s"]
     given = answer.collect()
     assert len(given) == len(rows)
@@ -83,7 +88,7 @@ def test_a_row_without_a_time_or_host_stays_and_gets_none(spark: SparkSession) -
     clocks = spark.createDataFrame([("r", "h", MOMENT, 0.5, 0.001)], CLOCKS)
     rows = [("r", "h", None), ("r", None, MOMENT), (None, "h", MOMENT)]
     frame = spark.createDataFrame(rows, "run string, host string, t_raw double")
-    answer = corrected(frame, clocks, "t_raw", "host", "t", "error_s").collect()
+    answer = corrected(frame, offsets(clocks), "t_raw", "host", "t", "error_s").collect()
     assert sorted((row.t, row.error_s) for row in answer if row.t is not None) == [(MOMENT, None)] * 2
     assert [(row.t, row.error_s) for row in answer if row.t is None] == [(None, None)]
 

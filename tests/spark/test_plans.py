@@ -12,7 +12,7 @@ from panda_spark import ingest, pipeline
 from panda_spark.lake import Lake
 from panda_spark.pipeline import Options as Analysis
 from panda_spark.pipeline import analyze
-from panda_spark.tables import TABLES
+from panda_spark.tables import STORED
 from tests.spark.generator import everything, generate
 
 
@@ -44,7 +44,7 @@ def plans(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict
 
 
 def test_every_table_is_there_and_none_meets_all_rows_with_all(plans: dict[str, str]) -> None:
-    assert plans.keys() == TABLES.keys()
+    assert plans.keys() == STORED.keys()
     for table, text in plans.items():
         for bad in ("CartesianProduct", "BroadcastNestedLoopJoin"):
             assert bad not in text, table

@@ -8,27 +8,33 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from panda_spark.clocks import corrected
+from panda_spark.clocks import Offsets, corrected
 from panda_spark.schema import TEXT, struct
 
 WIDTHS_S: Final = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
 BUCKETS_MAX: Final = 300
 
 
-def agent_events(agents: DataFrame, clocks: DataFrame) -> DataFrame:
+def agent_events(agents: DataFrame, offsets: Offsets) -> DataFrame:
     """What the agents did, by the controller's clock; `shift_s` is what was added to an agent's times."""
-    timed = corrected(agents.withColumnRenamed("t", "t_raw"), clocks, "t_raw", "host", "t", "clock_error_s")
+    timed = corrected(agents.withColumnRenamed("t", "t_raw"), offsets, "t_raw", "host", "t", "clock_error_s")
     return timed.withColumn("shift_s", F.col("t") - F.col("t_raw"))
 
 
-def starts(plans: DataFrame, controllers: DataFrame, bronze: DataFrame) -> DataFrame:
-    """T0 of every run: when phase 2 began, or, if it never did, the first thing that was written."""
-    began = controllers.where("kind = 'go'").groupBy("run").agg(F.max("t0").alias("go"))
-    wrote = bronze.groupBy("run").agg(F.min("t").alias("first"))
-    begun = controllers.groupBy("run").agg(F.min("t").alias("begun"))
-    whole = (
-        plans.select("run").join(began, "run", "left").join(wrote, "run", "left").join(begun, "run", "left")
+def beginnings(plans: DataFrame, controllers: DataFrame) -> DataFrame:
+    """When the phase 2 of every run began, null if it never did, and when its controller did."""
+    told = controllers.groupBy("run").agg(
+        F.max(F.when(F.col("kind") == "go", F.col("t0"))).alias("go"), F.min("t").alias("begun")
     )
+    return plans.select("run").join(told, "run", "left")
+
+
+def starts(begun: DataFrame, times: DataFrame | None) -> DataFrame:
+    """T0 of every run: when phase 2 began, or, if it never did, the first thing that was written."""
+    if times is None:
+        return begun.select("run", F.coalesce("go", "begun", F.lit(0.0)).alias("t0"))
+    wrote = times.groupBy("run").agg(F.min("t").alias("first"))
+    whole = begun.join(wrote, "run", "left")
     return whole.select("run", F.coalesce("go", "first", "begun", F.lit(0.0)).alias("t0"))
 
 

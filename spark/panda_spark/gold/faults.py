@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 BEFORE_S: Final = 30.0  # how far back "as before" looks
@@ -98,24 +98,9 @@ def _of_processes(schedule: DataFrame, processes: DataFrame, runs: DataFrame) ->
 def faults(intervals_: DataFrame, deliveries: DataFrame) -> DataFrame:
     """`intervals_` is small and goes to the deliveries; what is compared is decided by time alone."""
     numbered = intervals_.withColumn("fault_id", F.xxhash64(*FAULT))
-    before = _before(numbered, deliveries)
-    during = _during(numbered.join(before, "fault_id", "left"), deliveries)
-    gaps = _gaps(during, deliveries)
-    counted = during.groupBy("fault_id").agg(
-        F.count("*").alias("published"),
-        F.count(F.when(F.col("times") > 0, 1)).alias("delivered"),
-        F.count(F.when(F.col("late"), 1)).alias("late"),
-        F.count(F.when(F.col("verdict") == "lost", 1)).alias("lost"),
-        F.max("delivered_s").alias("last_delivered_s"),
-        F.median("latency_s").alias("p50_during_s"),
-    )
-    first = _first_after(numbered, deliveries)
-    whole = (
-        numbered.join(before, "fault_id", "left")
-        .join(counted, "fault_id", "left")
-        .join(gaps, "fault_id", "left")
-        .join(first, "fault_id", "left")
-    )
+    counted = _counted(numbered, deliveries)
+    known = numbered.join(counted, "fault_id", "left")
+    whole = known.join(_gaps(known, deliveries), "fault_id", "left")
     over = F.coalesce("last_delivered_s", "first_after_s")
     return whole.select(
         "run",
@@ -133,26 +118,42 @@ def faults(intervals_: DataFrame, deliveries: DataFrame) -> DataFrame:
     )
 
 
-def _before(numbered: DataFrame, deliveries: DataFrame) -> DataFrame:
-    met = deliveries.where("times > 0").join(F.broadcast(numbered.select("fault_id", *FAULT)), "run")
-    usual = met.where(F.col("published_s").between(F.col("from_s") - BEFORE_S, F.col("from_s")))
-    undisturbed = usual.where("delivered_s < from_s")
-    return undisturbed.groupBy("fault_id").agg(F.median("latency_s").alias("p50_before_s"))
+def _meanwhile() -> Column:
+    return F.col("published_s").between(F.col("from_s"), F.col("until_s"))
 
 
-def _during(numbered: DataFrame, deliveries: DataFrame) -> DataFrame:
-    """What was published while a fault lasted, and whether it was disturbed."""
-    met = deliveries.join(F.broadcast(numbered.select("fault_id", *FAULT, "p50_before_s")), "run")
-    meanwhile = met.where(F.col("published_s").between(F.col("from_s"), F.col("until_s")))
+def _counted(numbered: DataFrame, deliveries: DataFrame) -> DataFrame:
+    """Of each fault: what was usual before it, what was published meanwhile, when the first came after it."""
+    met = deliveries.join(F.broadcast(numbered.select("fault_id", *FAULT)), "run")
+    arrived, meanwhile = F.col("times") > 0, _meanwhile()
+    before = F.col("published_s").between(F.col("from_s") - BEFORE_S, F.col("from_s"))
+    undisturbed = arrived & before & (F.col("delivered_s") < F.col("from_s"))
+    after = arrived & (F.col("delivered_s") >= F.col("until_s"))
+
+    def count(which: Column) -> Column:
+        return F.count(F.when(meanwhile & which, 1))
+
+    return met.groupBy("fault_id").agg(
+        F.median(F.when(undisturbed, F.col("latency_s"))).alias("p50_before_s"),
+        count(F.lit(True)).alias("published"),
+        count(arrived).alias("delivered"),
+        count(F.col("late")).alias("late"),
+        count(F.col("verdict") == "lost").alias("lost"),
+        F.max(F.when(meanwhile, F.col("delivered_s"))).alias("last_delivered_s"),
+        F.median(F.when(meanwhile, F.col("latency_s"))).alias("p50_during_s"),
+        F.min(F.when(after, F.col("delivered_s"))).alias("first_after_s"),
+    )
+
+
+def _gaps(known: DataFrame, deliveries: DataFrame) -> DataFrame:
+    """The longest time without a delivery, around each fault, of anybody it disturbed."""
+    met = deliveries.join(F.broadcast(known.select("fault_id", *FAULT, "p50_before_s")), "run")
     limit = F.greatest(DISTURBED * F.coalesce("p50_before_s", F.lit(0.0)), F.lit(DISTURBED_S))
     disturbed = (F.col("verdict") == "lost") | (F.col("latency_s") > limit)
-    return meanwhile.withColumn("disturbed", F.coalesce(disturbed, F.lit(False)))
-
-
-def _gaps(during: DataFrame, deliveries: DataFrame) -> DataFrame:
-    """The longest time without a delivery, around each fault, of anybody it disturbed."""
     concerned = (
-        during.where("disturbed").select("fault_id", "run", "subscriber", "from_s", "until_s").distinct()
+        met.where(_meanwhile() & disturbed)
+        .select("fault_id", "run", "subscriber", "from_s", "until_s")
+        .distinct()
     )
     cell = F.floor(F.col("delivered_s") / CELL_S)
     cells = (
@@ -162,15 +163,6 @@ def _gaps(during: DataFrame, deliveries: DataFrame) -> DataFrame:
     )
     order = Window.partitionBy("run", "subscriber").orderBy("cell")
     silent = cells.select("run", "subscriber", F.lag("last_s").over(order).alias("quiet_s"), "first_s")
-    met = silent.where("quiet_s IS NOT NULL").join(F.broadcast(concerned), ["run", "subscriber"])
-    around = met.where((F.col("quiet_s") <= F.col("until_s")) & (F.col("first_s") >= F.col("from_s")))
+    heard = silent.where("quiet_s IS NOT NULL").join(F.broadcast(concerned), ["run", "subscriber"])
+    around = heard.where((F.col("quiet_s") <= F.col("until_s")) & (F.col("first_s") >= F.col("from_s")))
     return around.groupBy("fault_id").agg(F.max(F.col("first_s") - F.col("quiet_s")).alias("gap_s"))
-
-
-def _first_after(numbered: DataFrame, deliveries: DataFrame) -> DataFrame:
-    met = deliveries.where("times > 0").join(F.broadcast(numbered.select("fault_id", *FAULT)), "run")
-    return (
-        met.where("delivered_s >= until_s")
-        .groupBy("fault_id")
-        .agg(F.min("delivered_s").alias("first_after_s"))
-    )

@@ -101,8 +101,8 @@ bench-spark: setup java ## the analysis of 100,000 to 10 million events against 
 soak: setup packages ## the long runs of deployments on real hosts, or one: make soak SOAK=gate
 	$(BIN)/python -m tests.soak $(SOAK)
 
-soak-spark: setup java ## the long tests of the analysis: tables that grow and break, odd runs, clusters and servers
-	$(BIN)/pytest tests/spark/long_lake.py tests/spark/long_edges.py tests/spark/long_places.py
+soak-spark: setup java ## the long tests of the analysis: tables that grow and break, odd runs
+	$(BIN)/pytest tests/spark/long_lake.py tests/spark/long_edges.py
 
 sim: setup ## simulate SEEDS executions under faults (default 20000)
 	$(BIN)/python -m broker_runtime.sim run --seeds $(SEEDS)

@@ -203,6 +203,14 @@ def left_on_all(part: Part) -> dict[str, list[str]]:
     return {host.name: found for host in part.hosts if (found := left_on(host))}
 
 
+def left_after(part: Part, seconds: float) -> dict[str, list[str]]:
+    """What is still there after so long; an agent that is just leaving is not."""
+    took = timed()
+    while (found := left_on_all(part)) and took() < seconds:
+        Follower().pause(LOOK_S)
+    return found
+
+
 def end_all(part: Part) -> None:
     """What a failed run left: by pid, so that the next one begins on clean ground."""
     for host in part.hosts:

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from tests.deployment.panda import Ended, Panda
 from tests.soak.ground import (
-    LOOK_S,
     Entry,
     Follower,
     Options,
     Part,
     journals,
+    left_after,
     left_on_all,
     living_look_alikes,
     look_alikes,
@@ -199,9 +199,7 @@ def _killed(
             _kill_after(panda, dice.uniform(0.3, 1.2), "stop")
         took = timed()
         last = panda("clean", "--yes") if clean else panda("stop")
-        left = left_on_all(part)
-        while left and took() < STOP_S and Follower().pause(LOOK_S):  # an agent that is just leaving
-            left = left_on_all(part)
+        left = left_after(part, STOP_S - took())
         stop_s = took()
         if last.code != 0:
             wrong.append(f"{stage}: {'clean' if clean else 'stop'}: {last.code} {last.err[-300:]}")

@@ -22,6 +22,7 @@ from tests.soak.ground import (
     Part,
     forget_neighbours,
     journals,
+    left_after,
     left_on_all,
     newest_run,
     panda_on,
@@ -44,6 +45,7 @@ AT_S = 0.2
 LATE_S = 1.0  # how long after its time-out a gate may be given up, on a busy machine
 ON_THE_WAY_S = 0.25  # an event this young may not have reached the controller when it gave its GO
 EARLY_S = 0.002  # a process's clock is read before it is asked what it did
+LEAVING_S = 5.0  # in which the agents of a deployment that was taken back end themselves
 KINDS = ("nothing", "delay", "delay", "crash", "crash", "taken", "partition", "partition", "cable", "cable")
 
 
@@ -226,7 +228,7 @@ def judge(case: Case, part: Part, panda: Panda, mischief: Mischief, ended: Ended
         wrong.append(f"the gate stayed shut for no reason: {ended.out}")
     if case.kind in ("crash", "taken") and not gos and f"B{case.victim}" not in ended.out:
         wrong.append(f"B{case.victim} is not named: {ended.out}")
-    if left_on_all(part):
+    if left_after(part, LEAVING_S):
         stopped = panda("stop")
         if stopped.code != 0:
             wrong.append(f"stop: {stopped.code} {stopped.err[-300:]}")

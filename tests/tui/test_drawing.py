@@ -34,24 +34,24 @@ def test_a_tree_with_room_is_boxes_and_corners() -> None:
     picture = picture_of(STAR, Layout.TREE, 50, 30)
     assert picture.boxed
     assert stripped(picture.text()) == stripped("""\
-                    ╭─────╮
-                    │  A  │
-                    │     │
-                    ╰─────╯
-                       │
-             ╭─────────┼─────────╮
-             │         │         │
-          ╭─────╮   ╭─────╮   ╭─────╮
-          │  B  │   │  C  │   │  D  │
-          │     │   │     │   │     │
-          ╰─────╯   ╰─────╯   ╰─────╯
-                       │
-                       │
-                       │
-                    ╭╌╌╌╌╌╮
-                    │  S  │
-                    │     │
-                    ╰╌╌╌╌╌╯
+            ╭───────╮
+            │   A   │
+            │       │
+            ╰───────╯
+                │
+    ╭───────────┼───────────╮
+    │           │           │
+╭───────╮   ╭───────╮   ╭───────╮
+│   B   │   │   C   │   │   D   │
+│       │   │       │   │       │
+╰───────╯   ╰───────╯   ╰───────╯
+                │
+                │
+                │
+            ╭╌╌╌╌╌╌╌╮
+            │   S   │
+            │       │
+            ╰╌╌╌╌╌╌╌╯
 """)
 
 
@@ -59,15 +59,15 @@ def test_with_less_room_it_is_dots_and_names() -> None:
     picture = picture_of(STAR, Layout.TREE, 36, 11)
     assert not picture.boxed
     assert stripped(picture.text()) == stripped("""\
-          ●A
-          │
-╭─────────┼─────────╮
-│         │         │
-●B        ●C        ●D
-          │
-          │
-          │
-          ○S
+            ●A
+            │
+╭───────────┼──────────╮
+│           │          │
+●B          ●C         ●D
+            │
+            │
+            │
+            ○S
 """)
 
 

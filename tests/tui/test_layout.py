@@ -110,6 +110,22 @@ def test_links_of_a_tree_do_not_cross_on_a_circle(brokers: int, seed: int) -> No
         assert len(set(inside)) < 2 or len(inside) < 2
 
 
+@given(st.integers(2, 60), st.integers(0, 1000))
+def test_links_of_a_tree_do_not_cross_between_layers(brokers: int, seed: int) -> None:
+    graph = random_tree(brokers, seed)
+    points = placed(graph, Layout.LAYERED).points
+    lying = len({x for x, _ in points.values()}) <= len({y for _, y in points.values()})
+    for one, other in itertools.combinations(graph.edges, 2):
+        ends = [
+            sorted((points[name] for name in edge), key=lambda p: p[0 if lying else 1])
+            for edge in (one, other)
+        ]
+        levels = [[p[0 if lying else 1] for p in pair] for pair in ends]
+        spots = [[p[1 if lying else 0] for p in pair] for pair in ends]
+        if levels[0] == levels[1]:
+            assert (spots[0][0] - spots[1][0]) * (spots[0][1] - spots[1][1]) >= 0
+
+
 def test_no_graph_is_no_trouble() -> None:
     for layout in EVERY:
         assert placed(Graph(), layout).box == (0.0, 0.0, 0.0, 0.0)

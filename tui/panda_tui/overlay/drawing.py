@@ -8,17 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
+from rich.cells import cell_len
+
+from panda_tui.escaping import one_line
 from panda_tui.overlay.camera import Camera, Slot
 from panda_tui.overlay.canvas import Canvas
-from panda_tui.overlay.graph import Edge, Graph, edge_of
+from panda_tui.overlay.graph import Edge, Graph
 from panda_tui.overlay.layout import Bend, Placed
 
 NAME_MAX: Final = 14
 """Letters of a name that are shown, with … at the end of a longer one."""
 RATE_WIDTH: Final = 5
 BOX_ROWS: Final = 4
+BOX_INNER_MIN: Final = 7
+"""Columns inside of a box: "paused" fits."""
 BEND_ROWS_MIN: Final = 3.0
 BEND_COLUMNS_MIN: Final = 6.0
 DOT_BROKER, DOT_CLIENT, CROWD = "●", "○", "◉"
@@ -68,18 +74,21 @@ class Picture:
         return "\n".join("".join(row).rstrip() for row in self.letters)
 
 
+@lru_cache(maxsize=4096)
 def shown_name(name: str) -> str:
-    return name if len(name) <= NAME_MAX else name[: NAME_MAX - 1] + "…"
+    """So many letters of it, each as wide as a cell, none that could steer a terminal."""
+    text = "".join(letter if cell_len(letter) == 1 else "�" for letter in one_line(name))
+    return text if len(text) <= NAME_MAX else text[: NAME_MAX - 1] + "…"
 
 
 def inner_width(graph: Graph) -> int:
     """Of the boxes; all have the same, so that they stand in columns."""
-    return max((len(shown_name(name)) for name in graph.nodes), default=0) | 1
+    return max(BOX_INNER_MIN, *(len(shown_name(name)) for name in graph.nodes), 0) | 1
 
 
 def full_slot(graph: Graph) -> Slot:
     """As large as it takes to give every node a box, and every link a gap."""
-    width = max(inner_width(graph), RATE_WIDTH) + 2
+    width = inner_width(graph) + 2
     return Slot(float(width + _GAP_COLUMNS), float(BOX_ROWS + _GAP_ROWS))
 
 
@@ -168,10 +177,10 @@ class _Drawing:
     # Nodes
 
     def _half_box(self) -> int:
-        return max(inner_width(self.graph), RATE_WIDTH) // 2 + 1
+        return inner_width(self.graph) // 2 + 1
 
     def _boxes(self) -> None:
-        inner = max(inner_width(self.graph), RATE_WIDTH)
+        inner = inner_width(self.graph)
         half = inner // 2 + 1
         for name, (column, row) in self.cells.items():
             left, top = column - half, row - 1
@@ -200,7 +209,13 @@ class _Drawing:
         unnamed = 0
         for name in self._by_rank(first):
             column, row = self.cells[name]
-            if canvas.text_at(column, row) and not self._name(name, column, row):
+            if not canvas.text_at(column, row) or self._name(name, column, row):
+                continue
+            if name in first[:1]:  # whoever comes first is named, over the dots of others if it must be
+                text = shown_name(name)
+                left = column + 1 if column + len(text) < canvas.width else column - len(text)
+                canvas.write(left, row, text, self.numbers[name])
+            else:
                 unnamed += 1
         return unnamed
 
@@ -233,9 +248,3 @@ class _Drawing:
                 canvas.write(left, its_row, text, self.numbers[name])
                 return True
         return False
-
-
-def way_edges(ways: Iterable[tuple[str, str]], graph: Graph) -> tuple[Edge, ...]:
-    """Those of the graph's links that the ways go along."""
-    known = set(graph.edges)
-    return tuple(edge for edge in (edge_of(a, b) for a, b in ways) if edge in known)

@@ -15,7 +15,7 @@ from panda_tui.overlay.graph import Edge, Graph, edge_of
 
 Point = tuple[float, float]
 
-SWEEPS = 6  # of the barycentre method: more change little
+SWEEPS = 5  # of the barycentre method; the last one goes down, which leaves a tree without crossings
 PART_GAP = 1.0  # slots between parts that nothing connects, beyond the one that nodes have anyway
 
 

@@ -50,13 +50,15 @@ def looks_of(overlay: Overlay, colouring: Colouring) -> Looks:
     looks: dict[Thing, Look] = {}
     most = max((rate_of(each) for each in overlay.brokers), default=0.0)
     for broker in overlay.brokers:
-        looks[broker.id] = Look(_tone_of_broker(broker, colouring, most), rate_text(rate_of(broker)))
+        text = rate_text(rate_of(broker)) if broker.state is State.RUNNING else str(broker.state)
+        looks[broker.id] = Look(_tone_of_broker(broker, colouring, most), text)
     most_linked = max((each.rate for each in overlay.links), default=0.0)
     for link in overlay.links:
         text = rate_text(link.rate) if link.up else "down"
         looks[edge_of(link.a, link.b)] = Look(_tone_of_link(link, colouring, most_linked), text)
     for client in overlay.clients:
-        looks[client.id] = Look(_tone_of_client(client), "client")
+        trouble = "" if client.state is State.RUNNING else str(client.state)
+        looks[client.id] = Look(_tone_of_client(client), trouble)
         looks[edge_of(client.id, client.broker)] = Look(Tone.CLIENT)
     return looks
 

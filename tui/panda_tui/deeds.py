@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
+from panda.experiment.folder import RunFolder
+
 
 @dataclass(frozen=True, slots=True)
 class Deed:
@@ -18,4 +20,5 @@ class Deed:
     means: str  # what will happen, in full sentences
     act: Callable[[bool], Awaitable[str]]
     record: Mapping[str, object] = field(default_factory=dict)  # the journal's fields: action="pause", …
+    folder: RunFolder | None = None  # of the run whose journal keeps it; none: nothing is kept
     dangerous: bool = True  # else it is done without asking

@@ -31,6 +31,7 @@ from panda_tui.screens.frame import ConsoleScreen
 from panda_tui.screens.hosts import HostsScreen
 from panda_tui.screens.logs import LogsScreen
 from panda_tui.screens.manual import ManualScreen
+from panda_tui.screens.overlay import OverlayScreen
 from panda_tui.screens.runs import RunsScreen
 from panda_tui.screens.schedule import ScheduleScreen
 from panda_tui.screens.topology import TopologyScreen
@@ -45,6 +46,7 @@ TAIL_BYTES = 32 << 10
 PLACES: dict[str, tuple[str, type[ConsoleScreen]]] = {
     "1": ("runs", RunsScreen),
     "2": ("brokers", BrokersScreen),
+    "3": ("overlay", OverlayScreen),
     "5": ("schedule", ScheduleScreen),
     "6": ("hosts", HostsScreen),
     "7": ("logs", LogsScreen),
@@ -77,6 +79,9 @@ class ConsoleApp(App[None]):
 
     def on_mount(self) -> None:
         self.theme = self.options.theme
+        if len(self.screen_stack) > 1:  # a subclass has its own in front
+            self.watched.start(self._tell)
+            return
         self.push_screen("runs")
         if self.options.run:
             self.open_run(RunFolder.find(self.options.runs, self.options.run))

@@ -64,7 +64,6 @@ class HostsScreen(ConsoleScreen):
         table = self.query_one("#host-table", DataTable)
         for column in COLUMNS:
             table.add_column(column, key=column)
-        super().on_mount()
         table.focus()
 
     def show(self, snapshot: Snapshot) -> None:

@@ -128,7 +128,6 @@ class LogsScreen(ConsoleScreen):
         yield Static("", classes="note", id="about")
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.query_one(LogView).focus()
 
     def on_unmount(self) -> None:

@@ -81,7 +81,6 @@ class ScheduleScreen(ConsoleScreen):
         table = self.query_one("#steps", DataTable)
         for column in COLUMNS:
             table.add_column(column, key=column)
-        super().on_mount()
         table.focus()
 
     def show(self, snapshot: Snapshot) -> None:

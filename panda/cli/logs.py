@@ -61,9 +61,9 @@ def logs(
                 printing.problem(str(failure))
         try:
             readers = {
-                each.id: remote_reader(sessions[each.host], each.id, stream)
+                each.id: _remote(sessions[each.host], each.id, stream)
                 if each.host in sessions
-                else collected_reader(folder, each, stream)
+                else _collected(folder, each, stream)
                 for each in wanted
             }
             _show(readers, lines, follow)
@@ -85,7 +85,7 @@ def _wanted(folder: RunFolder, plan: Plan, names: list[str]) -> list[PlannedProc
 
 def _show(readers: dict[str, Read], lines: int, follow: bool) -> None:
     width = max(map(len, readers), default=0)
-    followed = {name: Followed(read) for name, read in readers.items()}
+    followed = {name: _Followed(read) for name, read in readers.items()}
     for name, each in followed.items():
         for line in each.last(lines):
             printing.result({}, f"{name:<{width}} | {line}")
@@ -96,7 +96,7 @@ def _show(readers: dict[str, Read], lines: int, follow: bool) -> None:
                 printing.result({}, f"{name:<{width}} | {line}")
 
 
-class Followed:
+class _Followed:
     """A file that grows, as whole lines."""
 
     def __init__(self, read: Read) -> None:
@@ -126,7 +126,7 @@ def printable(line: bytes) -> str:
     return "".join(letter if letter.isprintable() else "�" for letter in text)
 
 
-def remote_reader(session: AgentSession, process: str, stream: Stream) -> Read:
+def _remote(session: AgentSession, process: str, stream: Stream) -> Read:
     from broker_runtime.agent.protocol import Code, RequestRefused
 
     path = f"processes/{process}/{FILE[stream]}"
@@ -143,7 +143,7 @@ def remote_reader(session: AgentSession, process: str, stream: Stream) -> Read:
     return read
 
 
-def collected_reader(folder: RunFolder, planned: PlannedProcess, stream: Stream) -> Read:
+def _collected(folder: RunFolder, planned: PlannedProcess, stream: Stream) -> Read:
     path: Path = folder.collected(planned.host) / "processes" / planned.id / FILE[stream]
 
     def read(offset: int, length: int) -> bytes:

@@ -6,11 +6,13 @@ for again until it answers or the run is over. Threads do the waiting; what they
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from broker_runtime.agent.protocol import RequestRefused
@@ -23,6 +25,7 @@ from panda.experiment.folder import RunFolder, RunRefused
 from panda.hosts.host import Host
 from panda.hosts.remote import HostError
 from panda.plan.model import Plan
+from panda_tui.watch import NOTHING_READ, Piece
 
 RECORD_EVERY_S = 0.25
 HOLDER_EVERY_S = 1.0
@@ -32,6 +35,7 @@ AGAIN_MIN_S = 0.5
 AGAIN_MAX_S = 5.0
 PIECE_BYTES = 1 << 20
 TOLD_MAX = 200
+FILES = {"stdout": "stdout", "stderr": "stderr", "log": "log.jsonl"}
 
 
 @dataclass(slots=True)
@@ -93,6 +97,22 @@ class AgentFeed:
     @property
     def present(self) -> bool:
         return bool(self._sessions)
+
+    def read_log(self, process: str, stream: str, offset: int, length: int) -> Piece:
+        """From the host if its agent answers, else from what was collected."""
+        with self.lock:
+            known = self.view.processes.get(process)
+        if known is None or stream not in FILES:
+            return NOTHING_READ
+        path = f"processes/{process}/{FILES[stream]}"
+        session = self._sessions.get(known.planned.host)
+        if session is None:
+            return _piece_of(self.folder.collected(known.planned.host) / path, offset, length)
+        try:
+            answer = session.request("read", {"path": path, "offset": offset, "length": length})
+        except (HostError, RequestRefused):  # it is lost just now, or has written nothing yet
+            return NOTHING_READ
+        return Piece(base64.b64decode(answer["data"]), int(answer["size"]))
 
     # Listener of the sessions, in their threads
 
@@ -261,6 +281,16 @@ class AgentFeed:
             self.view.hosts[host].present = False
             self.view.hosts[host].lost = why
             self.changes += 1
+
+
+def _piece_of(path: Path, offset: int, length: int) -> Piece:
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(offset)
+            return Piece(file.read(length), size)
+    except OSError:
+        return NOTHING_READ
 
 
 def _entries(line: bytes) -> Iterator[dict[str, Any]]:

@@ -28,8 +28,12 @@ from panda_tui.screens.brokers import BrokersScreen
 from panda_tui.screens.confirm import ConfirmScreen
 from panda_tui.screens.deployment import DeploymentScreen
 from panda_tui.screens.frame import ConsoleScreen
+from panda_tui.screens.hosts import HostsScreen
+from panda_tui.screens.logs import LogsScreen
 from panda_tui.screens.manual import ManualScreen
+from panda_tui.screens.overlay import OverlayScreen
 from panda_tui.screens.runs import RunsScreen
+from panda_tui.screens.schedule import ScheduleScreen
 from panda_tui.screens.topology import TopologyScreen
 from panda_tui.watch import Idle, Watch
 
@@ -38,9 +42,14 @@ if TYPE_CHECKING:
 
 DARK, LIGHT = "textual-dark", "textual-light"
 PROBLEM_S = 12.0
+TAIL_BYTES = 32 << 10
 PLACES: dict[str, tuple[str, type[ConsoleScreen]]] = {
     "1": ("runs", RunsScreen),
     "2": ("brokers", BrokersScreen),
+    "3": ("overlay", OverlayScreen),
+    "5": ("schedule", ScheduleScreen),
+    "6": ("hosts", HostsScreen),
+    "7": ("logs", LogsScreen),
 }
 
 
@@ -70,6 +79,9 @@ class ConsoleApp(App[None]):
 
     def on_mount(self) -> None:
         self.theme = self.options.theme
+        if len(self.screen_stack) > 1:  # a subclass has its own in front
+            self.watched.start(self._tell)
+            return
         self.push_screen("runs")
         if self.options.run:
             self.open_run(RunFolder.find(self.options.runs, self.options.run))
@@ -110,7 +122,20 @@ class ConsoleApp(App[None]):
 
     def show_logs(self, process: str) -> None:
         """What this process says."""
-        self.say(process)
+        screen = self.get_screen("logs")
+        assert isinstance(screen, LogsScreen)
+        screen.only(process)
+        self.action_go("logs")
+
+    async def tail(self, process: str, stream: str, count: int) -> str:
+        """The last lines that a process wrote to `stdout`, `stderr` or `log`; to be escaped."""
+
+        def read() -> bytes:
+            size = self.watched.read_log(process, stream, 0, 1).size
+            return self.watched.read_log(process, stream, max(0, size - TAIL_BYTES), TAIL_BYTES).data
+
+        lines = (await asyncio.to_thread(read)).decode("utf-8", "replace").splitlines()
+        return "\n".join(lines[-count:])
 
     def load_topology(self, path: str = "") -> None:
         self.push_screen(TopologyScreen(path))

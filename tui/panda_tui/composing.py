@@ -68,7 +68,7 @@ def _host(name: str, where: str, facts: Facts, view: RunView) -> HostRow:
         offset_s=offset.offset_s if offset else None,
         error_s=offset.error_s if offset else None,
         drift=facts.drift,
-        load=tuple(map(float, load)) if isinstance(load, list) else (),
+        load=float(load) if isinstance(load, int | float) else None,
         cpus=int(measured.get("cpus") or 0),
         disk_free_bytes=int(measured.get("disk_free_bytes") or 0),
         memory_free_bytes=int(measured.get("memory_free_bytes") or 0),
@@ -121,6 +121,7 @@ def steps_of(
                 at_s=step.at_s,
                 action=step.action,
                 text=words_of(step),
+                ends=tuple(sorted((_speaks(plan, step.process), step.peer))) if step.peer else (),
                 host=step.host,
                 process=step.process,
                 for_s=step.for_s,
@@ -130,6 +131,10 @@ def steps_of(
             )
         )
     return tuple(sorted(rows, key=lambda row: (row.at_s, row.number)))
+
+
+def _speaks(plan: Plan, process: str) -> str:
+    return next((each.speaks for each in plan.processes if each.id == process), process)
 
 
 def words_of(step: PlannedStep) -> str:

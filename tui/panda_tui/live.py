@@ -13,7 +13,7 @@ from panda_tui.agents import AgentFeed
 from panda_tui.brokers import BrokerFeed
 from panda_tui.composing import snapshot_of
 from panda_tui.model import Snapshot
-from panda_tui.watch import Away, Tell
+from panda_tui.watch import NOTHING_READ, Away, Piece, Tell
 
 LOOK_EVERY_S = 0.2
 ANYWAY_EVERY_S = 1.0  # a snapshot although nothing has changed: time has
@@ -49,6 +49,17 @@ class LiveWatch:
     async def visit(self, broker: str, id_: str = "") -> AsyncIterator[Client]:
         async with self._brokers.visit(self._address_of(broker), id_) as client:
             yield client
+
+    def read_log(self, process: str, stream: str, offset: int, length: int) -> Piece:
+        if self.agents is None:
+            return NOTHING_READ
+        return self.agents.read_log(process, stream, offset, length)
+
+    def told(self) -> tuple[tuple[float, str], ...]:
+        if self.agents is None:
+            return ()
+        with self.agents.lock:
+            return tuple(self.agents.told)
 
     async def close(self) -> None:
         if self._task is not None:

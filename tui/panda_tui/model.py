@@ -140,7 +140,7 @@ class HostRow:
     offset_s: float | None = None  # its clock is so much ahead of ours
     error_s: float | None = None
     drift: float = 0.0  # seconds that it gains in a second
-    load: tuple[float, ...] = ()
+    load: float | None = None  # of the last minute, in processors
     cpus: int = 0
     disk_free_bytes: int = 0
     memory_free_bytes: int = 0
@@ -156,6 +156,7 @@ class StepRow:
     at_s: float
     action: str
     text: str  # as one would say it
+    ends: tuple[str, ...] = ()  # of the link that a fault is on, in alphabetical order
     host: str = ""
     process: str = ""
     for_s: float | None = None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from panda.experiment.folder import RunFolder, RunRefused
+from panda.topology.problems import Problem
 from panda_tui.deeds import Deed
 
 if TYPE_CHECKING:
@@ -141,3 +142,11 @@ def delete_deed(folder: RunFolder) -> Deed:
 
     means = f"{folder.path}/ goes with its plan, journal, logs and report. Tables keep what they have."
     return Deed(f"Delete {folder.id}", means, act)
+
+
+def problems_of(folder: RunFolder, line: str) -> tuple[Problem, ...]:
+    """What is wrong with a line that is being typed, by its column."""
+    from panda.topology.reading import add_line, read_topology
+
+    topology = read_topology(folder.lines(), "lines.txt").topology
+    return add_line(topology, line).problems if topology is not None else ()

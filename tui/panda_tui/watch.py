@@ -7,12 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from broker_runtime.client import BrokerInfo, Client, ClientError
 from panda_tui.model import Snapshot
 
 Tell = Callable[[Snapshot], None]
+
+
+class Piece(NamedTuple):
+    """A piece of a file, and how large the file is now."""
+
+    data: bytes
+    size: int
+
+
+NOTHING_READ = Piece(b"", 0)
 
 
 class Away(ClientError):
@@ -42,6 +52,12 @@ class Watch(Protocol):
     def visit(self, broker: str, id_: str = "") -> AbstractAsyncContextManager[Client]:
         """A client of its own at this broker, for whoever advertises, subscribes and publishes there."""
 
+    def read_log(self, process: str, stream: str, offset: int, length: int) -> Piece:
+        """What a process wrote to `stdout`, `stderr` or `log`. Blocks: for a worker's thread alone."""
+
+    def told(self) -> tuple[tuple[float, str], ...]:
+        """What the controller told lately, with its time by our clock."""
+
     async def close(self) -> None: ...
 
 
@@ -62,6 +78,12 @@ class Idle:
 
     def visit(self, broker: str, id_: str = "") -> AbstractAsyncContextManager[Client]:
         raise Away("nothing is watched: open a run first")
+
+    def read_log(self, process: str, stream: str, offset: int, length: int) -> Piece:
+        return NOTHING_READ
+
+    def told(self) -> tuple[tuple[float, str], ...]:
+        return ()
 
     async def close(self) -> None:
         pass

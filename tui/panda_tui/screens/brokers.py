@@ -81,7 +81,6 @@ class BrokersScreen(ConsoleScreen):
             table = self.query_one(f"#{name}-table", DataTable)
             for column in columns:
                 table.add_column(column, key=column)
-        super().on_mount()
         self.query_one("#broker-table").focus()
 
     def show(self, snapshot: Snapshot) -> None:

@@ -116,7 +116,6 @@ class DeploymentScreen(ConsoleScreen):
         yield RichLog(wrap=True, markup=False, id="said")
 
     def on_mount(self) -> None:
-        super().on_mount()
         table = self.query_one("#hosts", DataTable)
         table.add_column("host", key="host")
         table.add_column("what is done there", key="what", width=60)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.style import Style
 from rich.text import Text
 from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer, Static
@@ -19,10 +21,28 @@ if TYPE_CHECKING:
     from panda_tui.app import ConsoleApp
 
 
+class Places(Static):
+    """Where one can go, and where one is."""
+
+    DEFAULT_CSS = "Places { height: 1; background: $boost; padding: 0 1; }"
+
+    def show(self, current: str) -> None:
+        from panda_tui.app import PLACES
+
+        text = Text(no_wrap=True, overflow="crop", end="")
+        for key, (name, place) in PLACES.items():
+            here = place.title_ == current
+            meta = Style.from_meta({"@click": f"app.go('{name}')"})
+            text.append(f"{key} ", Style(dim=True) + meta)
+            text.append(place.title_, Style(bold=here, reverse=here) + meta)
+            text.append("  ")
+        self.update(text)
+
+
 class TopBar(Static):
     """Which screen, which run, how it is, and whether we are connected."""
 
-    DEFAULT_CSS = "TopBar { dock: top; height: 1; background: $panel; color: $foreground; padding: 0 1; }"
+    DEFAULT_CSS = "TopBar { height: 1; background: $panel; color: $foreground; padding: 0 1; }"
 
     def show(self, title: str, snapshot: Snapshot) -> None:
         text = Text(no_wrap=True, overflow="ellipsis", end="")
@@ -52,6 +72,7 @@ class ConsoleScreen(Screen[None]):
     title_: ClassVar[str] = ""
     manual: ClassVar[str] = ""  # what F1 shows, in Markdown
     pace_s: ClassVar[float] = 1.0
+    DEFAULT_CSS = "ConsoleScreen > #top { dock: top; height: 2; }"
 
     @property
     def console_app(self) -> ConsoleApp:
@@ -61,7 +82,9 @@ class ConsoleScreen(Screen[None]):
         return self.app
 
     def compose(self) -> ComposeResult:
-        yield TopBar()
+        with Vertical(id="top"):
+            yield Places()
+            yield TopBar()
         yield from self.body()
         yield Footer(show_command_palette=False)
 
@@ -85,6 +108,7 @@ class ConsoleScreen(Screen[None]):
 
     def _draw(self, snapshot: Snapshot) -> None:
         if self.is_mounted:
+            self.query_one(Places).show(self.title_)
             self.query_one(TopBar).show(self.title_, snapshot)
             self.show(snapshot)
 

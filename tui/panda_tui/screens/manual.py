@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
-from textual.widgets import Markdown
+from textual.widgets import Markdown, Static
 
 
 class ManualScreen(ModalScreen[None]):
@@ -24,9 +25,17 @@ class ManualScreen(ModalScreen[None]):
 
     def __init__(self, title: str, manual: str, keys: Iterable[tuple[str, str]]) -> None:
         super().__init__()
-        listed = "\n".join(f"| `{key}` | {what} |" for key, what in keys)
-        self._text = f"# {title}\n\n{manual}\n\n| key | |\n|---|---|\n{listed}\n"
+        self._title = title
+        self._manual = manual
+        self._keys = list(keys)
 
     def compose(self) -> ComposeResult:
         with VerticalScroll():
-            yield Markdown(self._text, open_links=False)
+            yield Static(Text(f"{self._title}\n", "bold"))
+            yield Markdown(self._manual, open_links=False)
+            width = max((len(key) for key, _ in self._keys), default=0)
+            text = Text()
+            for key, what in self._keys:
+                text.append(f"  {key:<{width}}", "bold")
+                text.append(f"  {what}\n")
+            yield Static(text)

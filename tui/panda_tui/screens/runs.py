@@ -61,13 +61,11 @@ class RunsScreen(ConsoleScreen):
         yield Static("", classes="note", id="empty")
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._listing = Listing(self.console_app.options.runs)
         self.set_interval(AGAIN_EVERY_S, self._look)
         self._look()
 
     def on_screen_resume(self) -> None:
-        super().on_screen_resume()
         self._look()
 
     def _look(self) -> None:

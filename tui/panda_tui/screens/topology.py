@@ -116,7 +116,6 @@ class TopologyScreen(ConsoleScreen):
         yield Static("", classes="note", id="summary")
 
     def on_mount(self) -> None:
-        super().on_mount()
         table = self.query_one("#problem-table", DataTable)
         for name in ("line", "col", "", "problem", "hint"):
             table.add_column(name, key=name or "severity")

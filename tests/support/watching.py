@@ -1,8 +1,13 @@
 """A network as the console sees it, made up: what it is told of, and what it asks for."""
 
-from collections.abc import AsyncIterator, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+
+from textual import events
+from textual.app import App
+from textual.pilot import Pilot
 
 from broker_runtime.client import BrokerInfo, Client, connect
 from panda_tui.app import ConsoleApp
@@ -10,7 +15,7 @@ from panda_tui.deeds import Deed
 from panda_tui.model import Broker, Connection, Link, Load, Overlay, Snapshot, State
 from panda_tui.model import Client as Guest
 from panda_tui.screens.frame import ConsoleScreen
-from panda_tui.watch import Away, Tell
+from panda_tui.watch import Away, Tell, Watch
 
 AT = 1_000_000.0
 
@@ -98,16 +103,22 @@ class FakeWatch:
 class ScreenApp(ConsoleApp):
     """The console with one screen in front, and what that screen asked of it."""
 
-    def __init__(self, screen: ConsoleScreen, watch: FakeWatch) -> None:
+    def __init__(self, screen: ConsoleScreen, watch: Watch) -> None:
         super().__init__(watch=watch)
-        self.fake = watch
         self.front = screen
         self.opened: list[str] = []
         self.deeds: list[Deed] = []
         self.logs: dict[str, str] = {}
 
-    async def on_mount(self) -> None:
+    async def on_mount(self, event: events.Mount) -> None:
+        event.prevent_default()  # the console's own first screen stays away
         await self.push_screen(self.front)
+        self.watched.start(self._tell)
+
+    @property
+    def fake(self) -> FakeWatch:
+        assert isinstance(self.watched, FakeWatch)
+        return self.watched
 
     def open_broker(self, id_: str) -> None:
         self.opened.append(id_)
@@ -120,7 +131,20 @@ class ScreenApp(ConsoleApp):
         return "".join(self.logs.get(process, "").splitlines(keepends=True)[-lines:])
 
 
-def screen_text(app: ConsoleApp) -> str:
+def screen_text(app: App[None]) -> str:
     """What is on the terminal, without colours."""
     rows = app.screen._compositor.render_strips()
     return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in rows)
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], object], timeout_s: float = 10.0) -> None:
+    """Let the app go on until the condition holds; the screen is shown if it never does."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"it did not come about\n{screen_text(pilot.app)}")
+        await pilot.pause(0.02)
+
+
+async def until_seen(pilot: Pilot[None], text: str) -> None:
+    await until(pilot, lambda: text in screen_text(pilot.app))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,6 +15,7 @@ from panda_tui.escaping import plain
 from panda_tui.model import Overlay
 from panda_tui.overlay.scene import table_rows
 from panda_tui.overlay.view import OverlayView
+from panda_tui.screens.filling import fill
 
 GRAPH_COLUMNS_MIN = 60
 GRAPH_ROWS_MIN = 15
@@ -38,7 +40,6 @@ class OverlayPane(Vertical):
     def __init__(self, id: str | None = None) -> None:  # noqa: A002 — Textual's word
         super().__init__(id=id)
         self._table_wanted: bool | None = None  # None: when there is no room for the graph
-        self._shown: dict[str, tuple[str, ...]] = {}
 
     def compose(self) -> ComposeResult:
         with ContentSwitcher(initial="graph"):
@@ -52,7 +53,7 @@ class OverlayPane(Vertical):
         return self.query_one(OverlayView)
 
     @property
-    def table(self) -> DataTable[object]:
+    def table(self) -> DataTable[Text]:
         return self.query_one("#table", DataTable)
 
     @property
@@ -88,20 +89,8 @@ class OverlayPane(Vertical):
 
     def _fill(self) -> None:
         """Bring the table up to date, cell by cell."""
-        rows = {row[0]: row for row in table_rows(self.graph.stage.overlay)}
-        table = self.table
-        if list(rows) != list(self._shown):
-            table.clear()
-            self._shown = {}
-        for name, row in rows.items():
-            old = self._shown.get(name)
-            if old is None:
-                table.add_row(*(plain(cell) for cell in row), key=name)
-                continue
-            for column, before, now in zip(COLUMNS, old, row, strict=True):
-                if before != now:
-                    table.update_cell(name, column, plain(now))
-        self._shown = rows
+        rows = table_rows(self.graph.stage.overlay)
+        fill(self.table, [(row[0], [plain(cell) for cell in row]) for row in rows])
 
     # Searching
 
@@ -137,7 +126,7 @@ class OverlayPane(Vertical):
             field.remove_class("open")
             self.focus_inside()
         found = self.graph.stage.selected
-        if self.is_table and found in self._shown:
+        if self.is_table and found in self.table.rows:
             self.table.move_cursor(row=self.table.get_row_index(found))
 
     # Choosing

@@ -26,6 +26,7 @@ from panda_tui.model import Snapshot
 from panda_tui.news import Said, SnapshotTaken
 from panda_tui.options import Options
 from panda_tui.screens.analysis import AnalysisScreen
+from panda_tui.screens.broker import BrokerScreen
 from panda_tui.screens.brokers import BrokersScreen
 from panda_tui.screens.confirm import ConfirmScreen
 from panda_tui.screens.deployment import DeploymentScreen
@@ -137,7 +138,7 @@ class ConsoleApp(App[None]):
 
     def open_broker(self, id_: str) -> None:
         """The screen of this broker, on top of the one that is in front."""
-        self.say(f"broker {id_}")
+        self.push_screen(BrokerScreen(id_))
 
     def show_logs(self, process: str) -> None:
         """What this process says."""

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 DARK, LIGHT = "textual-dark", "textual-light"
 PROBLEM_S = 12.0
 TAIL_BYTES = 32 << 10
+TEXTUALS_OWN = ("app.focus_next", "app.focus_previous", "screen.copy_text")
 PLACES: dict[str, tuple[str, type[ConsoleScreen]]] = {
     "1": ("runs", RunsScreen),
     "2": ("brokers", BrokersScreen),
@@ -229,7 +230,7 @@ class ConsoleApp(App[None]):
         seen: dict[str, str] = {}
         for bindings in (screen._bindings, self._bindings):
             for key, each in bindings:
-                if each.description:
+                if each.description and not each.system and each.action not in TEXTUALS_OWN:
                     seen.setdefault(each.description, each.key_display or key)
         return [(key, what) for what, key in seen.items()]
 
@@ -239,7 +240,7 @@ class ConsoleApp(App[None]):
             yield SystemCommand(place.title_, what, lambda name=name: self.action_go(name))
         yield SystemCommand("Load a topology", "Validate, plan and deploy it", self.load_topology)
         for _, each in screen._bindings:
-            if each.description and "(" not in each.key and each.description != "help":
+            if each.description and not each.system and each.action not in TEXTUALS_OWN:
                 action = each.action
                 yield SystemCommand(
                     each.description.capitalize(),

@@ -20,10 +20,15 @@ def console(
         str, typer.Option(metavar="HOST:PORT", help="A broker to connect to, with or without a run.")
     ] = "",
     light: Annotated[bool, typer.Option("--light", help="Dark on light; F2 changes it.")] = False,
+    web: Annotated[
+        bool,
+        typer.Option("--web", help="In a browser of this machine, at an address that it prints."),
+    ] = False,
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="For --web; any free one.")] = 0,
     token_file: ground.TokenOption = None,
     runs: ground.RunsOption = ground.RUNS,
 ) -> None:
-    """Watch and steer runs at the terminal.
+    """Watch and steer runs, at the terminal or in a browser.
 
     Runs, brokers, schedule, hosts, logs, messages, analysis: F1 explains each screen.
 
@@ -39,7 +44,9 @@ def console(
     if token_file is not None:
         ground.environment_of(token_file)
         words += ["--token-file", str(token_file)]
-    if not printing.at_terminal():
+    if web:
+        words += ["--web", "--port", str(port)]
+    elif not printing.at_terminal():
         printing.problem("the console needs a terminal: panda shell is for pipes and scripts")
         raise typer.Exit(Exit.REFUSED)
     # -P: a file of the user's folder must not stand in for a module.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import App, SystemCommand
@@ -24,6 +25,7 @@ from panda_tui.live import LiveWatch
 from panda_tui.model import Snapshot
 from panda_tui.news import Said, SnapshotTaken
 from panda_tui.options import Options
+from panda_tui.screens.analysis import AnalysisScreen
 from panda_tui.screens.brokers import BrokersScreen
 from panda_tui.screens.confirm import ConfirmScreen
 from panda_tui.screens.deployment import DeploymentScreen
@@ -32,6 +34,7 @@ from panda_tui.screens.hosts import HostsScreen
 from panda_tui.screens.logs import LogsScreen
 from panda_tui.screens.manual import ManualScreen
 from panda_tui.screens.overlay import OverlayScreen
+from panda_tui.screens.reading import ReadingScreen
 from panda_tui.screens.runs import RunsScreen
 from panda_tui.screens.schedule import ScheduleScreen
 from panda_tui.screens.topology import TopologyScreen
@@ -50,7 +53,22 @@ PLACES: dict[str, tuple[str, type[ConsoleScreen]]] = {
     "5": ("schedule", ScheduleScreen),
     "6": ("hosts", HostsScreen),
     "7": ("logs", LogsScreen),
+    "8": ("analysis", AnalysisScreen),
 }
+
+
+@dataclass(slots=True)
+class Work:
+    """An analysis in the background."""
+
+    run: str
+    stage: str = ""
+    share: float | None = None
+    done: bool = False
+    refused: str = ""
+
+    def note(self, stage: str, share: float | None) -> None:
+        self.stage, self.share = stage, share
 
 
 class ConsoleApp(App[None]):
@@ -73,6 +91,7 @@ class ConsoleApp(App[None]):
         self.options = options or Options()
         self.watched: Watch = watch or Idle()
         self.folder: RunFolder | None = None  # of the run that is watched
+        self.analysis: Work | None = None  # the latest one
         self.trace: Trace | None = None  # the way of a message, to be shown on the overlay
         for name, place in PLACES.values():
             self.install_screen(place(), name)
@@ -147,8 +166,43 @@ class ConsoleApp(App[None]):
     def _deploy(self, order: Order) -> None:
         self.push_screen(DeploymentScreen(order))
 
+    # Analysing, in the background
+
+    def analyse(self, folder: RunFolder) -> None:
+        self._begin_work(folder.id, lambda work: self._analyse(folder, work))
+
     def compare(self, a: str, b: str) -> None:
-        self.say(f"{a} {b}")
+        self._begin_work(f"{a} and {b}", lambda work: self._compare(a, b, work))
+
+    def _begin_work(self, run: str, act: Callable[[Work], None]) -> None:
+        if self.analysis is not None and not self.analysis.done:
+            self.say(f"{self.analysis.run} is being analysed: wait for it", problem=True)
+            return
+        work = self.analysis = Work(run)
+
+        def do() -> None:
+            try:
+                act(work)
+            except Exception as error:
+                work.refused = words_of_failure(error)
+                self.call_from_thread(self.say, work.refused, problem=True)
+            finally:
+                work.done = True
+
+        self.say(f"analysing {run} in the background")
+        self.run_worker(do, thread=True, group="analysis", exit_on_error=False)
+
+    def _analyse(self, folder: RunFolder, work: Work) -> None:
+        from panda_tui import analysing
+
+        told = analysing.analyse(folder, work.note)
+        self.call_from_thread(self.say, f"{folder.id}: {told.get('sentence', 'analysed')}")
+
+    def _compare(self, a: str, b: str, work: Work) -> None:
+        from panda_tui import analysing
+
+        text = analysing.compare(self.options.runs, a, b, work.note)
+        self.call_from_thread(self.push_screen, ReadingScreen(f"{a} and {b}", text))
 
     def _crew_of(self, run: str) -> Any:
         from panda.cli import ground

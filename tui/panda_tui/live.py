@@ -7,12 +7,13 @@ import threading
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from broker_runtime.client import BrokerInfo, Client
 from panda_tui.agents import AgentFeed
 from panda_tui.brokers import BrokerFeed
 from panda_tui.composing import snapshot_of
-from panda_tui.model import Snapshot
+from panda_tui.model import Connection, Snapshot
 from panda_tui.watch import NOTHING_READ, Away, Piece, Tell
 
 LOOK_EVERY_S = 0.2
@@ -72,6 +73,17 @@ class LiveWatch:
     # Inside
 
     async def _run(self) -> None:
+        """A snapshot that cannot be made is our bug: it is shown, and the next one tried."""
+        while True:
+            try:
+                await self._take_snapshots()
+            except Exception as error:
+                why = f"internal error: {type(error).__name__}: {error} (please report)"
+                self.snapshot = replace(self.snapshot, at=time.time(), connection=Connection.LOST, why=why)
+                self._tell(self.snapshot)
+                await asyncio.sleep(ANYWAY_EVERY_S)
+
+    async def _take_snapshots(self) -> None:
         known, drawn_at = -1, 0.0
         while True:
             changes = self._brokers.changes + (self.agents.changes if self.agents is not None else 0)

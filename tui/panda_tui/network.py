@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker_runtime.language import Value
 from panda.deploy.view import ProcessView, RunView, Stage
-from panda_tui.model import Broker, Client, Link, Load, Overlay, State
+from panda_tui.model import LIVING, Broker, Client, Link, Load, Overlay, State
 
 if TYPE_CHECKING:
     from panda_tui.brokers import Heard
@@ -64,7 +64,9 @@ def _broker(
         elif said is not None:
             state = State.SILENT
     peers = said.peers if said is not None else {}
-    clients = [(name, peer) for name, peer in peers.items() if peer.role == "client"]
+    clients = [
+        name for name, peer in peers.items() if peer.role == "client" and peer.up and not is_ours(name)
+    ]
     return Broker(
         id=id_,
         state=state,
@@ -74,7 +76,7 @@ def _broker(
         version=str(content.get("version", "")),
         process=process.planned.id if process is not None else "",
         host=process.planned.host if process is not None else "",
-        clients=tuple(sorted(name for name, peer in clients if peer.up and not is_ours(name))),
+        clients=tuple(sorted(clients)) if state in LIVING else (),
         neighbours=tuple(sorted(name for name, peer in peers.items() if peer.role == "broker")),
     )
 

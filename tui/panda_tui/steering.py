@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from panda.experiment.adding import Addition
     from panda_tui.app import ConsoleApp
 
+SOON_S = 0.1
 WORDS = {
     "PAUSE": "It is stopped where it is (SIGSTOP) and neither answers nor ends until it is resumed.",
     "RESUME": "It goes on where it was stopped.",
@@ -78,7 +79,9 @@ def process_deed(app: ConsoleApp, action: str, process: str, lease: str = "") ->
     if known is None:
         raise NotThere(f"the run has no process {process}")
     host = f" {known.host}" if action == "REMOVE" else ""
-    line = f"0 {action} {process}{host}{f' for {lease}' if lease else ''}"
+    since_s = app.watched.snapshot.since_t0_s
+    at = f"{max(SOON_S, since_s or 0.0):.1f}"  # at 0 nothing may be done to a process: that is phase 1
+    line = f"{at} {action} {process}{host}{f' for {lease}' if lease else ''}"
     healing = f" After {lease} its agent undoes it by itself." if lease else ""
     what = f"{known.kind or 'process'} {process} on {known.host}"
     return line_deed(app, line, f"{WORDS[action]}{healing}\n\nThe line: {line}", f"{action.title()} {what}")

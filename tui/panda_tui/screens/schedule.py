@@ -13,6 +13,7 @@ from textual.suggester import SuggestFromList
 from textual.widgets import DataTable, Input, Static
 
 from panda.experiment.folder import RunRefused
+from panda.topology.model import PROCESS_ACTIONS, Action
 from panda.topology.problems import Problem
 from panda_tui import steering
 from panda_tui.escaping import lines, plain
@@ -22,17 +23,7 @@ from panda_tui.timeline import Timeline
 
 LATE_S = 0.1
 COLUMNS = ("at s", "what", "host", "actual s", "late ms", "how it stands")
-EXAMPLES = (
-    "0 CUT ",
-    "0 DELAY ",
-    "0 LOSS ",
-    "0 RATE ",
-    "0 PAUSE ",
-    "0 RESTART ",
-    "0 KILL ",
-    "0 HEAL ",
-    "0 MARK ",
-)
+EXAMPLES = tuple(f"{1 if action in PROCESS_ACTIONS else 0} {action} " for action in Action)
 
 
 class ScheduleScreen(ConsoleScreen):

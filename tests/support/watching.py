@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from textual import events
 from textual.app import App
 from textual.pilot import Pilot
 
@@ -15,7 +14,7 @@ from panda_tui.deeds import Deed
 from panda_tui.model import Broker, Connection, Link, Load, Overlay, Snapshot, State
 from panda_tui.model import Client as Guest
 from panda_tui.screens.frame import ConsoleScreen
-from panda_tui.watch import Away, Tell, Watch
+from panda_tui.watch import Away, Piece, Tell, Watch
 
 AT = 1_000_000.0
 
@@ -68,6 +67,7 @@ class FakeWatch:
         self.answers: dict[tuple[str, str], BrokerInfo] = {}
         self.asked: list[tuple[str, str]] = []
         self.paces: list[float] = []
+        self.logs: dict[str, str] = {}
         self._tell: Tell | None = None
 
     def start(self, tell: Tell) -> None:
@@ -96,6 +96,13 @@ class FakeWatch:
         async with connect(self.addresses[broker], id_) as client:
             yield client
 
+    def read_log(self, process: str, stream: str, offset: int, length: int) -> Piece:
+        data = self.logs.get(process, "").encode()
+        return Piece(data[offset : offset + length], len(data))
+
+    def told(self) -> tuple[tuple[float, str], ...]:
+        return ()
+
     async def close(self) -> None:
         pass
 
@@ -110,10 +117,8 @@ class ScreenApp(ConsoleApp):
         self.deeds: list[Deed] = []
         self.logs: dict[str, str] = {}
 
-    async def on_mount(self, event: events.Mount) -> None:
-        event.prevent_default()  # the console's own first screen stays away
+    async def on_mount(self) -> None:
         await self.push_screen(self.front)
-        self.watched.start(self._tell)
 
     @property
     def fake(self) -> FakeWatch:
@@ -126,9 +131,6 @@ class ScreenApp(ConsoleApp):
     def carry_out(self, deed: Deed) -> None:
         self.deeds.append(deed)
         super().carry_out(deed)
-
-    async def tail(self, process: str, stream: str, lines: int) -> str:
-        return "".join(self.logs.get(process, "").splitlines(keepends=True)[-lines:])
 
 
 def screen_text(app: App[None]) -> str:

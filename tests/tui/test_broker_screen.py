@@ -115,7 +115,7 @@ async def test_enter_on_a_neighbour_goes_there() -> None:
 
 async def test_the_log_is_at_the_end_and_obeys_nobody() -> None:
     app = app_of()
-    app.logs["BrokerA"] = "".join(f"line {i}\n" for i in range(500)) + "\x1b[2Jevil [red]x[/red]\n"
+    app.fake.logs["BrokerA"] = "".join(f"line {i}\n" for i in range(500)) + "\x1b[2Jevil [red]x[/red]\n"
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("left_square_bracket")
         await until_seen(pilot, "evil [red]x[/red]")

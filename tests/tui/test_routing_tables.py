@@ -90,6 +90,11 @@ def test_entries_that_stay_keep_what_was_found_out() -> None:
     assert not again.links[0].up
 
 
+def test_what_concerns_brokers_themselves_is_known_as_such() -> None:
+    control, stock, open_to_all = entries("[class,eq,'BROKER_INFO'],[x,eq,1]", ALL, "[class,isPresent,*]")
+    assert [each.is_control for each in (control, stock, open_to_all)] == [True, False, False]
+
+
 def test_an_empty_answer_is_an_empty_table() -> None:
     assert tables_of({}) == Tables()
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from broker_runtime.language import (
+    CLASS,
     Advertisement,
     LanguageError,
     Subscription,
@@ -19,6 +20,9 @@ from panda_tui.overlay.graph import natural
 
 COVER_ALL_MAX: Final = 400
 """Subscriptions of which it is said for each what covers it; of more, only for the one that is chosen."""
+
+
+CONTROL_PREFIX: Final = "BROKER_"
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,14 @@ class Entry:
             return parse_advertisement(self.text)
         except (LanguageError, ValueError):
             return None
+
+    @cached_property
+    def is_control(self) -> bool:
+        """Whether it is only about brokers being asked and telling of themselves."""
+        if self.meaning is None:
+            return False
+        classes = self.meaning.constraints[CLASS].values
+        return bool(classes) and all(str(each).startswith(CONTROL_PREFIX) for each in classes or ())
 
     def covers(self, other: Entry) -> bool:
         mine, theirs = self.meaning, other.meaning

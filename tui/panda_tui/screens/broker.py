@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -54,19 +54,12 @@ The bars show the last minutes since this screen was opened, each as high as the
 **Links** are neighbours and clients. **Subscriptions** and **Advertisements** are the routing tables: where
 each came from, and which other covers it; the line below says all about the chosen one. `/` searches them: a
 part of an id, a hop or a text, or a publication such as `[class,'STOCK'],[price,20]`, which finds what it
-matches.
+matches. What only concerns brokers being asked and telling of themselves is left out; `v` shows it too.
 
 **Pause** makes the broker hold publications, **resume** lets it go on; **shut down** has it say goodbye and
 end. **Restart** and **kill** are done by the agent on its host, when the broker is one of the run. You are
 asked first.
 """
-
-
-@runtime_checkable
-class Tailing(Protocol):
-    """An app that can read what a process says."""
-
-    async def tail(self, process: str, stream: str, lines: int) -> str: ...
 
 
 @dataclass
@@ -112,6 +105,7 @@ class BrokerScreen(ConsoleScreen):
         Binding("slash", "search", "search", key_display="/"),
         Binding("left_square_bracket", "tab(-1)", "previous tab", key_display="[", show=False),
         Binding("right_square_bracket", "tab(1)", "next tab", key_display="]", show=False),
+        Binding("v", "control", "control entries too", show=False),
         Binding("escape", "back", "back", show=False),
     ]
 
@@ -124,6 +118,7 @@ class BrokerScreen(ConsoleScreen):
         self._listed: dict[str, tuple[Entry, ...]] = {}
         self._problems: dict[str, str] = {}
         self._wanted = ""
+        self._control = False  # whether entries about brokers themselves are shown
 
     def body(self) -> ComposeResult:
         yield Static(id="vitals")
@@ -235,19 +230,28 @@ class BrokerScreen(ConsoleScreen):
                 for entry in shown
             ]
             fill(self.table(kind), cells)
-            count = f"{len(found)}/{len(entries)}" if self._wanted else str(len(entries))
-            title = kind.capitalize()
-            self.query_one(TabbedContent).get_tab(kind).label = Text(f"{title} {count}").plain
+            total = len(self._of_interest(entries))
+            count = f"{len(found)}/{total}" if self._wanted else str(total)
+            hidden = len(entries) - total
+            label = f"{kind.capitalize()} {count}" + (f" +{hidden} control" if hidden else "")
+            self.query_one(TabbedContent).get_tab(kind).label = label
         self._show_chosen()
 
     def _found(self, entries: tuple[Entry, ...]) -> list[Entry]:
         try:
-            found = search(entries, self._wanted)
+            found = search(self._of_interest(entries), self._wanted)
         except LanguageError as error:
             self._problems["search"] = error.problems[0].pointing()
-            return list(entries)
+            return self._of_interest(entries)
         self._problems.pop("search", None)
         return found
+
+    def _of_interest(self, entries: tuple[Entry, ...]) -> list[Entry]:
+        return [entry for entry in entries if self._control or not entry.is_control]
+
+    def action_control(self) -> None:
+        self._control = not self._control
+        self._fill_entries()
 
     def _show_chosen(self) -> None:
         self.query_one("#chosen", Static).update(self._chosen())
@@ -314,10 +318,9 @@ class BrokerScreen(ConsoleScreen):
 
     async def _tail(self) -> str:
         broker = self.console_app.watched.snapshot.overlay.broker(self.broker_id)
-        app = self.console_app
-        if broker is None or not broker.process or not isinstance(app, Tailing):
+        if broker is None or not broker.process:
             return "This broker is of no run that is watched: its log is not within reach."
-        return await app.tail(broker.process, STREAM, LOG_LINES)
+        return await self.console_app.tail(broker.process, STREAM, LOG_LINES)
 
     def on_log_read(self, message: LogRead) -> None:
         self.query_one("#log-text", Static).update(lines(message.text))

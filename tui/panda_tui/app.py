@@ -34,6 +34,7 @@ from panda_tui.screens.frame import ConsoleScreen
 from panda_tui.screens.hosts import HostsScreen
 from panda_tui.screens.logs import LogsScreen
 from panda_tui.screens.manual import ManualScreen
+from panda_tui.screens.messages import MessagesScreen
 from panda_tui.screens.overlay import OverlayScreen
 from panda_tui.screens.reading import ReadingScreen
 from panda_tui.screens.runs import RunsScreen
@@ -52,6 +53,7 @@ PLACES: dict[str, tuple[str, type[ConsoleScreen]]] = {
     "1": ("runs", RunsScreen),
     "2": ("brokers", BrokersScreen),
     "3": ("overlay", OverlayScreen),
+    "4": ("messages", MessagesScreen),
     "5": ("schedule", ScheduleScreen),
     "6": ("hosts", HostsScreen),
     "7": ("logs", LogsScreen),
@@ -82,7 +84,10 @@ class ConsoleApp(App[None]):
     .note { height: auto; color: $text-muted; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(key, f"go('{name}')", name, show=False) for key, (name, _) in PLACES.items()),
+        *(  # with Alt also while something is typed
+            Binding(f"{key},alt+{key}", f"go('{name}')", place.title_, show=False, key_display=key)
+            for key, (name, place) in PLACES.items()
+        ),
         Binding("f1,question_mark", "manual", "help", key_display="F1"),
         Binding("f2", "theme", "light or dark", show=False),
         Binding("ctrl+q", "quit", "quit", key_display="^q", priority=True),

@@ -102,13 +102,12 @@ def _bar(step: StepRow, scale: Scale) -> Text:
     first, last = scale.column(begin), scale.column(begin + (step.for_s or 0.0))
     style = "dim" if step.actual_s is None else "yellow"
     cells = dict.fromkeys(range(first, max(last, first) + 1), ("█" if step.for_s else "◆", style))
-    for number, letter in enumerate(one_line(f" {step.text}")):
-        cells.setdefault(last + 1 + number, (letter, style))
-    if last + 2 + len(step.text) > scale.width:  # no room behind it: before it
-        text = one_line(f"{step.text} ")
-        for number, letter in enumerate(text):
-            if first - len(text) + number >= 0:
-                cells.setdefault(first - len(text) + number, (letter, style))
+    text = one_line(step.text)
+    fits = last + 2 + len(text) <= scale.width  # behind it; else before it
+    start = last + 2 if fits else first - 1 - len(text)
+    for number, letter in enumerate(text):
+        if start + number >= 0:
+            cells.setdefault(start + number, (letter, style))
     return _line(cells, scale.width)
 
 

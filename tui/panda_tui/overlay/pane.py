@@ -137,7 +137,7 @@ class OverlayPane(Vertical):
 
     def on_overlay_view_looked(self, event: OverlayView.Looked) -> None:
         event.stop()
-        self.query_one("#caption", Static).update(plain(event.caption))
+        self.query_one("#caption", Static).update(plain(event.caption), layout=False)
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         event.stop()

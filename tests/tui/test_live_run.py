@@ -14,7 +14,7 @@ from panda_tui.model import Connection, Overlay, State
 from panda_tui.options import Options
 from panda_tui.screens.brokers import BrokersScreen
 from panda_tui.screens.logs import LogsScreen
-from tests.support.consoles import CHAIN, screen_text, until, until_shown
+from tests.support.consoles import CHAIN, screen_text, until, until_shown, until_told
 
 
 @pytest.fixture
@@ -162,14 +162,10 @@ async def test_from_a_file_to_a_run_and_to_its_end(place: Path) -> None:
         await until(pilot, lambda: app.folder is not None and app.folder.over, "the run is over")
         await until(pilot, lambda: not working_below(place), "nothing of it runs")
         await until_shown(pilot, "stopped")
-        await until(pilot, lambda: "is stopped; its logs are in" in notices(app), "and we are told so")
+        await until_told(pilot, "is stopped; its logs are in")
         await pilot.press("d")
         await until_shown(pilot, "Delete ")
         await pilot.press("y")
         await until(pilot, lambda: list((place / "runs").iterdir()) == [], "its folder is gone")
         await until_shown(pilot, "There are no runs")
         assert "internal error" not in screen_text(app)
-
-
-def notices(app: ConsoleApp) -> str:
-    return "\n".join(each.message for each in app._notifications)

@@ -26,6 +26,7 @@ from panda_tui.model import Snapshot
 from panda_tui.news import Said, SnapshotTaken
 from panda_tui.options import Options
 from panda_tui.screens.analysis import AnalysisScreen
+from panda_tui.screens.broker import BrokerScreen
 from panda_tui.screens.brokers import BrokersScreen
 from panda_tui.screens.confirm import ConfirmScreen
 from panda_tui.screens.deployment import DeploymentScreen
@@ -33,6 +34,7 @@ from panda_tui.screens.frame import ConsoleScreen
 from panda_tui.screens.hosts import HostsScreen
 from panda_tui.screens.logs import LogsScreen
 from panda_tui.screens.manual import ManualScreen
+from panda_tui.screens.messages import MessagesScreen
 from panda_tui.screens.overlay import OverlayScreen
 from panda_tui.screens.reading import ReadingScreen
 from panda_tui.screens.runs import RunsScreen
@@ -46,10 +48,12 @@ if TYPE_CHECKING:
 DARK, LIGHT = "textual-dark", "textual-light"
 PROBLEM_S = 12.0
 TAIL_BYTES = 32 << 10
+TEXTUALS_OWN = ("app.focus_next", "app.focus_previous", "screen.copy_text")
 PLACES: dict[str, tuple[str, type[ConsoleScreen]]] = {
     "1": ("runs", RunsScreen),
     "2": ("brokers", BrokersScreen),
     "3": ("overlay", OverlayScreen),
+    "4": ("messages", MessagesScreen),
     "5": ("schedule", ScheduleScreen),
     "6": ("hosts", HostsScreen),
     "7": ("logs", LogsScreen),
@@ -80,7 +84,10 @@ class ConsoleApp(App[None]):
     .note { height: auto; color: $text-muted; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(key, f"go('{name}')", name, show=False) for key, (name, _) in PLACES.items()),
+        *(  # with Alt also while something is typed
+            Binding(f"{key},alt+{key}", f"go('{name}')", place.title_, show=False, key_display=key)
+            for key, (name, place) in PLACES.items()
+        ),
         Binding("f1,question_mark", "manual", "help", key_display="F1"),
         Binding("f2", "theme", "light or dark", show=False),
         Binding("ctrl+q", "quit", "quit", key_display="^q", priority=True),
@@ -137,7 +144,7 @@ class ConsoleApp(App[None]):
 
     def open_broker(self, id_: str) -> None:
         """The screen of this broker, on top of the one that is in front."""
-        self.say(f"broker {id_}")
+        self.push_screen(BrokerScreen(id_))
 
     def show_logs(self, process: str) -> None:
         """What this process says."""
@@ -228,7 +235,7 @@ class ConsoleApp(App[None]):
         seen: dict[str, str] = {}
         for bindings in (screen._bindings, self._bindings):
             for key, each in bindings:
-                if each.description:
+                if each.description and not each.system and each.action not in TEXTUALS_OWN:
                     seen.setdefault(each.description, each.key_display or key)
         return [(key, what) for what, key in seen.items()]
 
@@ -238,7 +245,7 @@ class ConsoleApp(App[None]):
             yield SystemCommand(place.title_, what, lambda name=name: self.action_go(name))
         yield SystemCommand("Load a topology", "Validate, plan and deploy it", self.load_topology)
         for _, each in screen._bindings:
-            if each.description and "(" not in each.key and each.description != "help":
+            if each.description and not each.system and each.action not in TEXTUALS_OWN:
                 action = each.action
                 yield SystemCommand(
                     each.description.capitalize(),

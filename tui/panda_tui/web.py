@@ -6,6 +6,8 @@ than loopback (a page that has its name point here), from another origin, or wit
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import secrets
 import shlex
 import socket
@@ -15,20 +17,38 @@ from hmac import compare_digest
 from typing import Final
 
 from aiohttp import web
-from textual_serve.server import Server
+from textual_serve.app_service import AppService
+from textual_serve.server import Server, to_int
 
 LOOPBACK: Final = "127.0.0.1"
 SESSIONS_MAX: Final = 8  # each is a console of its own
 TOKEN_BYTES: Final = 24
+HEARTBEAT_S: Final = 15.0
+GOODBYE_S: Final = 5.0
 REFUSED: Final = "Refused: open the address that panda console --web printed. It can be used once.\n"
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
+class Console(AppService):
+    """The process behind one browser window. It ends with it, willing or not."""
+
+    async def stop(self) -> None:
+        process = self._process
+        with contextlib.suppress(TimeoutError, OSError):
+            async with asyncio.timeout(GOODBYE_S):
+                await super().stop()
+                if process is not None:
+                    await process.wait()
+        if process is not None and process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
 class ConsoleServer(Server):
     def __init__(self, words: Sequence[str], listening: socket.socket) -> None:
         # -P: a file of the user's folder must not stand in for a module.
-        command = shlex.join([sys.executable, "-P", "-m", "panda_tui", *words])
+        command = "exec " + shlex.join([sys.executable, "-P", "-m", "panda_tui", *words])
         port = listening.getsockname()[1]
         super().__init__(command, LOOPBACK, port, title="PANDA", public_url=f"http://{LOOPBACK}:{port}")
         self._listening = listening
@@ -57,9 +77,31 @@ class ConsoleServer(Server):
             raise web.HTTPServiceUnavailable(text=f"{SESSIONS_MAX} consoles are open here already\n")
         self._sessions += 1
         try:
-            return await super().handle_websocket(request)
+            return await self._show_console(request)
         finally:
             self._sessions -= 1
+
+    async def _show_console(self, request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse(heartbeat=HEARTBEAT_S)
+        await socket.prepare(request)
+
+        async def close() -> None:
+            await socket.close()
+
+        console = Console(
+            self.command,
+            write_bytes=socket.send_bytes,
+            write_str=socket.send_str,
+            close=close,
+            download_manager=self.download_manager,
+        )
+        try:
+            width, height = (request.query.get(name, "") for name in ("width", "height"))
+            await console.start(to_int(width, 80), to_int(height, 24))
+            await self._process_messages(socket, console)
+        finally:
+            await console.stop()
+        return socket
 
     @property
     def _name(self) -> str:

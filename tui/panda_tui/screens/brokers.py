@@ -13,6 +13,7 @@ from textual.widgets import DataTable, Input, Static, TabbedContent, TabPane
 from panda_tui import steering
 from panda_tui.escaping import one_line, plain
 from panda_tui.model import Broker, Process, Snapshot, State
+from panda_tui.screens.filling import fill
 from panda_tui.screens.frame import ConsoleScreen, ago
 
 STYLES = {
@@ -99,30 +100,16 @@ class BrokersScreen(ConsoleScreen):
     def _fits(self, *texts: str) -> bool:
         return not self._wanted or any(self._wanted in text.lower() for text in texts)
 
-    def _fill(self, name: str, rows: Mapping[str, tuple[Text | str, ...]]) -> None:
-        """Cell by cell while the rows are the same ones, so that nothing jumps."""
-        table, keys = self._table(name), list(rows)
-        if keys != self._shown[name]:
-            at = self._under_cursor(name)
-            table.clear()
-            for key, row in rows.items():
-                table.add_row(*row, key=key)
-            self._shown[name] = keys
-            if at in keys:
-                table.move_cursor(row=keys.index(at), animate=False)
-            return
-        for number, row in enumerate(rows.values()):
-            for column, cell in enumerate(row):
-                where = (number, column)
-                if table.get_cell_at(where) != cell:  # type: ignore[arg-type]
-                    table.update_cell_at(where, cell, update_width=True)  # type: ignore[arg-type]
+    def _fill(self, name: str, rows: Mapping[str, tuple[Text, ...]]) -> None:
+        self._shown[name] = list(rows)
+        fill(self._table(name), list(rows.items()))
 
     def _under_cursor(self, name: str) -> str:
         table = self._table(name)
         known = self._shown[name]
         return known[table.cursor_row] if 0 <= table.cursor_row < len(known) else ""
 
-    def _table(self, name: str) -> DataTable[Text | str]:
+    def _table(self, name: str) -> DataTable[Text]:
         return self.query_one(TABLES[name], DataTable)
 
     @property
@@ -202,7 +189,7 @@ class BrokersScreen(ConsoleScreen):
         app.carry_out(steering.process_deed(app, action, self._meant_process))
 
 
-def broker_cells(each: Broker, snapshot: Snapshot) -> tuple[Text | str, ...]:
+def broker_cells(each: Broker, snapshot: Snapshot) -> tuple[Text, ...]:
     load = each.load
     up = sum(link.up for link in snapshot.overlay.links if each.id in link.key)
     of = sum(each.id in link.key for link in snapshot.overlay.links)
@@ -211,29 +198,29 @@ def broker_cells(each: Broker, snapshot: Snapshot) -> tuple[Text | str, ...]:
     return (
         plain(each.id, "bold"),
         state_text(each.state),
-        _number(load.rate_in),
-        _number(load.rate_out),
+        Text(_number(load.rate_in)),
+        Text(_number(load.rate_out)),
         Text(str(load.queue_length), "yellow" if load.queue_length else ""),
-        f"{load.queueing_ms:.2f}",
-        f"{load.matching_us:.0f}",
-        f"{load.memory_bytes / (1 << 20):.0f}",
-        str(load.subscriptions),
-        str(load.advertisements),
-        str(len(each.clients)),
+        Text(f"{load.queueing_ms:.2f}"),
+        Text(f"{load.matching_us:.0f}"),
+        Text(f"{load.memory_bytes / (1 << 20):.0f}"),
+        Text(str(load.subscriptions)),
+        Text(str(load.advertisements)),
+        Text(str(len(each.clients))),
         links,
-        heard,
+        Text(heard),
     )
 
 
-def process_cells(each: Process) -> tuple[Text | str, ...]:
+def process_cells(each: Process) -> tuple[Text, ...]:
     living = each.state in (State.STARTING, State.RUNNING, State.PAUSED)
     return (
         plain(each.id, "bold"),
         state_text(each.state),
         plain(each.host),
-        each.kind,
-        str(each.pid) if living else "",
-        str(each.starts),
+        Text(each.kind),
+        Text(str(each.pid) if living else ""),
+        Text(str(each.starts)),
         plain(" ".join(each.links)),
         plain(f"{each.ended}: {one_line(each.last)[:80]}" if each.last else each.ended),
     )

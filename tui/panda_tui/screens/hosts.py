@@ -15,6 +15,7 @@ from textual.widgets import DataTable, Static
 from panda.hosts.doctor import Report, Verdict
 from panda_tui.escaping import lines, one_line, plain
 from panda_tui.model import HostRow, Process, Snapshot, State
+from panda_tui.screens.filling import fill
 from panda_tui.screens.frame import ConsoleScreen
 
 COLUMNS = ("host", "agent", "clock ms", "± ms", "drift ppm", "load", "disk", "memory", "running", "faults")
@@ -71,18 +72,8 @@ class HostsScreen(ConsoleScreen):
         running: dict[str, list[Process]] = {}
         for process in snapshot.processes:
             running.setdefault(process.host, []).append(process)
-        names = [host.name for host in snapshot.hosts]
-        rows = [_cells(host, running.get(host.name, [])) for host in snapshot.hosts]
-        if names != self._shown:
-            table.clear()
-            for name, row in zip(names, rows, strict=True):
-                table.add_row(*row, key=name)
-            self._shown = names
-        else:
-            for number, row in enumerate(rows):
-                for column, cell in enumerate(row):
-                    if table.get_cell_at((number, column)) != cell:  # type: ignore[arg-type]
-                        table.update_cell_at((number, column), cell, update_width=True)  # type: ignore[arg-type]
+        self._shown = [host.name for host in snapshot.hosts]
+        fill(table, [(host.name, _cells(host, running.get(host.name, []))) for host in snapshot.hosts])
         self._show_details(snapshot)
 
     def on_data_table_row_highlighted(self) -> None:
@@ -165,20 +156,20 @@ def report_text(report: Report) -> Text:
     return text
 
 
-def _cells(host: HostRow, processes: list[Process]) -> tuple[Text | str, ...]:
+def _cells(host: HostRow, processes: list[Process]) -> tuple[Text, ...]:
     living = sum(each.state in (State.STARTING, State.RUNNING, State.PAUSED) for each in processes)
     agent = Text("answers", "green") if host.present else plain(host.why or "no answer", "red")
     busy = host.load is not None and host.cpus and host.load > 1.5 * host.cpus
     return (
         plain(host.name, "bold"),
         agent,
-        "" if host.offset_s is None else f"{1000 * host.offset_s:+.3f}",
-        "" if host.error_s is None else f"{1000 * host.error_s:.3f}",
-        "" if host.offset_s is None else f"{1e6 * host.drift:+.1f}",
+        Text("" if host.offset_s is None else f"{1000 * host.offset_s:+.3f}"),
+        Text("" if host.error_s is None else f"{1000 * host.error_s:.3f}"),
+        Text("" if host.offset_s is None else f"{1e6 * host.drift:+.1f}"),
         Text("" if host.load is None else f"{host.load:.1f}/{host.cpus}", "yellow" if busy else ""),
         Text(_size(host.disk_free_bytes), "red" if 0 < host.disk_free_bytes < DISK_LOW_BYTES else ""),
-        _size(host.memory_free_bytes),
-        f"{living}/{len(processes)}",
+        Text(_size(host.memory_free_bytes)),
+        Text(f"{living}/{len(processes)}"),
         plain(", ".join(host.faults), "yellow"),
     )
 

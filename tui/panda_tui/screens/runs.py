@@ -132,10 +132,15 @@ class RunsScreen(ConsoleScreen):
 
     def action_delete(self) -> None:
         if (row := self._chosen) is not None:
-            if not row.over:
-                self.console_app.say(f"{row.id} is not over: stop it first", problem=True)
-                return
-            self.console_app.carry_out(steering.delete_deed(self._folder(row)))
+            self._delete(self._folder(row))
+
+    @work(thread=True, exclusive=True, group="delete")
+    def _delete(self, folder: RunFolder) -> None:
+        app = self.console_app
+        if folder.over and not folder.held:
+            app.call_from_thread(app.carry_out, steering.delete_deed(folder))
+        else:
+            app.call_from_thread(app.say, f"{folder.id} is not over: stop it first", problem=True)
 
     def action_mark(self) -> None:
         if (row := self._chosen) is not None:

@@ -18,6 +18,7 @@ from panda.topology.problems import Problem
 from panda_tui import steering
 from panda_tui.escaping import lines, plain
 from panda_tui.model import Snapshot, StepRow
+from panda_tui.screens.filling import fill
 from panda_tui.screens.frame import ConsoleScreen
 from panda_tui.timeline import Timeline
 
@@ -56,10 +57,6 @@ class ScheduleScreen(ConsoleScreen):
             self.problems = problems
             self.refused = refused
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._shown: tuple[int, ...] = ()
-
     def body(self) -> ComposeResult:
         yield Timeline()
         yield DataTable(cursor_type="row", zebra_stripes=True, id="steps")
@@ -76,21 +73,8 @@ class ScheduleScreen(ConsoleScreen):
 
     def show(self, snapshot: Snapshot) -> None:
         self.query_one(Timeline).show(snapshot)
-        table = self.query_one("#steps", DataTable)
-        numbers = tuple(step.number for step in snapshot.steps)
-        rows = [_cells(step, snapshot) for step in snapshot.steps]
-        if numbers != self._shown:
-            at = table.cursor_row
-            table.clear()
-            for step, row in zip(snapshot.steps, rows, strict=True):
-                table.add_row(*row, key=str(step.number))
-            self._shown = numbers
-            table.move_cursor(row=at, animate=False)
-            return
-        for number, row in enumerate(rows):
-            for column, cell in enumerate(row):
-                if table.get_cell_at((number, column)) != cell:  # type: ignore[arg-type]
-                    table.update_cell_at((number, column), cell)  # type: ignore[arg-type]
+        rows = [(str(step.number), _cells(step, snapshot)) for step in snapshot.steps]
+        fill(self.query_one("#steps", DataTable), rows)
 
     def action_next(self) -> None:
         """To the step that comes next."""
@@ -179,7 +163,7 @@ class ScheduleScreen(ConsoleScreen):
         self.action_close()
 
 
-def _cells(step: StepRow, snapshot: Snapshot) -> tuple[Text | str, ...]:
+def _cells(step: StepRow, snapshot: Snapshot) -> tuple[Text, ...]:
     late_s = step.late_s
     timed = step.at_s > 0
     late = Text("")
@@ -189,7 +173,7 @@ def _cells(step: StepRow, snapshot: Snapshot) -> tuple[Text | str, ...]:
         Text(f"{step.at_s:g}", justify="right"),
         plain(step.text, "bold" if step.actual_s is None else ""),
         plain(step.host),
-        "" if step.actual_s is None else f"{step.actual_s:.3f}",
+        Text("" if step.actual_s is None else f"{step.actual_s:.3f}"),
         late,
         _standing(step, snapshot),
     )

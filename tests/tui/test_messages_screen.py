@@ -150,6 +150,19 @@ async def test_a_broker_that_dies_is_told_of_and_comes_back(brokers: LocalBroker
         await say(pilot, "p [class,'STOCK'],[price,1]", "published console-")
 
 
+async def test_another_run_is_another_stay(brokers: LocalBrokers) -> None:
+    app = await chain(brokers)
+    await brokers.start("Z")
+    other = FakeWatch(network(("Z", "Y")))
+    other.addresses["Z"] = other.addresses["Y"] = brokers.addresses["Z"]
+    async with app.run_test(size=(140, 40)) as pilot:
+        await until_seen(pilot, "● at A")
+        before, app.watched = app.watched, other
+        await before.close()
+        other.start(app._tell)
+        await until_seen(pilot, "● at Y")
+
+
 async def test_dangerous_words_are_asked_about(brokers: LocalBrokers) -> None:
     app = await chain(brokers)
     async with app.run_test(size=(100, 30)) as pilot:

@@ -240,6 +240,7 @@ class MessagesScreen(ConsoleScreen):
             self.run_worker(self._open_batch(rest), group="batch", exit_on_error=False)
         else:
             self._waiting += 1
+            self._show_where()
             self.run_worker(self._carry_out(line, self._desk), group="lines", exit_on_error=False)
 
     async def _carry_out(self, line: Line, desk: Desk | None) -> None:
@@ -374,7 +375,8 @@ class MessagesScreen(ConsoleScreen):
                 plain(f" · {self._batch.caption()}: Enter, ^n pass over, ^r run the rest, Esc end", "cyan")
             )
         elif self._arrivals.total:
-            text.append(f" · {self._arrivals.total} notifications", "dim")
+            total = self._arrivals.total
+            text.append(f" · {total} notification{'s' if total != 1 else ''}", "dim")
         self.query_one("#where", Static).update(text)
         standing = "\n".join(self._desk.standing_lines()) if self._desk is not None else ""
         self.query_one("#standing-text", Static).update(

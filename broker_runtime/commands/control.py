@@ -13,7 +13,7 @@ from broker_runtime.commands.monitor import HEADER, status_text
 from broker_runtime.commands.shapes import content_data
 from broker_runtime.dialect import readers
 
-COMMANDS = ("info", "tables", "links", "pause", "resume", "shutdown", "cut", "inject")
+COMMANDS = ("info", "tables", "pause", "resume", "shutdown", "cut", "inject")
 KINDS = ("publish", "advertise", "subscribe", "unadvertise", "unsubscribe")
 EXAMPLE = """python -m broker_runtime control pause Bob -b 127.0.0.1:10000
 python -m broker_runtime control cut Bob --peer Carol -b 127.0.0.1:10000

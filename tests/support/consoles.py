@@ -125,6 +125,6 @@ def run_snapshot(folder: RunFolder, **changes: object) -> Snapshot:
 
 def console_of(folder: RunFolder, watch: LoggedWatch) -> ConsoleApp:
     """The console with this run open; `action_go` leads to its screens."""
-    app = ConsoleApp(Options(folder.path.parent), watch)
+    app = ConsoleApp(Options(folder.path.parent), watch, lambda: watch.snapshot.at)
     app.folder = folder
     return app

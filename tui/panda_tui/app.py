@@ -7,6 +7,7 @@ time is a worker, and tells what came of it by a message.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -93,8 +94,14 @@ class ConsoleApp(App[None]):
         Binding("ctrl+q", "quit", "quit", key_display="^q", priority=True),
     ]
 
-    def __init__(self, options: Options | None = None, watch: Watch | None = None) -> None:
+    def __init__(
+        self,
+        options: Options | None = None,
+        watch: Watch | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         super().__init__()
+        self.clock = clock
         self.options = options or Options()
         self.watched: Watch = watch or Idle()
         self.folder: RunFolder | None = None  # of the run that is watched

@@ -15,7 +15,7 @@ from panda.experiment.folder import RunFolder, RunRefused
 from panda_tui import steering
 from panda_tui.escaping import plain
 from panda_tui.listing import Listing, RunRow
-from panda_tui.screens.frame import ConsoleScreen, ago, now
+from panda_tui.screens.frame import ConsoleScreen, ago
 
 AGAIN_EVERY_S = 2.0
 COLUMNS = {"": 1, "run": None, "state": 14, "age": 7, "hosts": 5, "processes": 9, "verdict": None}
@@ -92,7 +92,7 @@ class RunsScreen(ConsoleScreen):
                 "*" if row.id == self._marked else "",
                 plain(row.id, "bold" if row.id == self.console_app.watched.snapshot.run else ""),
                 Text(row.state, STYLES.get(row.state, "")),
-                ago(now() - row.began),
+                ago(self.console_app.clock() - row.began),
                 str(row.hosts),
                 str(row.processes),
                 plain(row.verdict),

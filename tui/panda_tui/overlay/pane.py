@@ -70,7 +70,7 @@ class OverlayPane(Vertical):
             self._fill()
 
     def focus_inside(self) -> None:
-        (self.table if self.is_table else self.graph).focus()
+        self.screen.set_focus(self.table if self.is_table else self.graph)
 
     def on_resize(self, event: events.Resize) -> None:
         self._choose(event.size.width, event.size.height)

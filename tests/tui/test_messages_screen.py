@@ -7,8 +7,11 @@ from panda_tui.live import LiveWatch
 from panda_tui.messages.line import LineInput
 from panda_tui.overlay.details import way_of
 from panda_tui.overlay.graph import edge_of
+from panda_tui.overlay.painting import Mark
+from panda_tui.overlay.view import OverlayView
 from panda_tui.screens.confirm import ConfirmScreen
 from panda_tui.screens.messages import MessagesScreen
+from panda_tui.screens.overlay import OverlayScreen
 from tests.support.local_brokers import LocalBrokers
 from tests.support.watching import FakeWatch, ScreenApp, network, screen_text, until, until_seen
 
@@ -39,7 +42,7 @@ async def test_advertise_subscribe_publish_and_withdraw(brokers: LocalBrokers) -
         await say(pilot, f"a {STOCK}", "advertised a1")
         await say(pilot, "s [class,eq,'STOCK'],[price,>,10]", "subscribed s2")
         await say(pilot, "p [class,'STOCK'],[price,20]", "s2 ← [class,'STOCK'],[price,20]")
-        await say(pilot, "unsub all", "unsubscribed s2 after 1 notifications")
+        await say(pilot, "unsub all", "unsubscribed s2 after 1 notification")
         await say(pilot, "unadv a1", "unadvertised a1")
         await say(pilot, "list", "nothing is advertised or subscribed")
         await say(pilot, "unsub s9", "there is no s9")
@@ -75,6 +78,27 @@ async def test_a_message_is_traced_and_its_way_kept_for_the_overlay(brokers: Loc
         nodes, edges = way_of(app.trace)
         assert nodes >= {"A", "B", "C", "S"}
         assert edges >= {edge_of("A", "B"), edge_of("B", "C"), edge_of("C", "S")}
+        await app.push_screen(OverlayScreen())
+        await until_seen(pilot, "⇒ S")
+        painting = app.screen.query_one(OverlayView).stage.painting
+        lit = [
+            text
+            for row in range(40)
+            for text, style in painting.runs(row)
+            if style and style[1] is Mark.TRACED
+        ]
+        assert all(any(name in text for text in lit) for name in "ABCS")
+
+
+async def test_escape_stops_waiting_for_an_answer_that_does_not_come(brokers: LocalBrokers) -> None:
+    app = await chain(brokers)
+    async with app.run_test(size=(140, 40)) as pilot:
+        await until_seen(pilot, "● at A")
+        await say(pilot, "info Nobody", "1 being carried out")
+        await pilot.press("escape")
+        await until_seen(pilot, "no longer waited for")
+        await until(pilot, lambda: "being carried out" not in screen_text(app))
+        await say(pilot, "settle", "every broker has acted")
 
 
 async def test_mistakes_are_told_under_their_place_while_one_types(brokers: LocalBrokers) -> None:
@@ -148,6 +172,19 @@ async def test_a_broker_that_dies_is_told_of_and_comes_back(brokers: LocalBroker
         await brokers.restart("A")
         await until_seen(pilot, "● at A")
         await say(pilot, "p [class,'STOCK'],[price,1]", "published console-")
+
+
+async def test_another_run_is_another_stay(brokers: LocalBrokers) -> None:
+    app = await chain(brokers)
+    await brokers.start("Z")
+    other = FakeWatch(network(("Z", "Y")))
+    other.addresses["Z"] = other.addresses["Y"] = brokers.addresses["Z"]
+    async with app.run_test(size=(140, 40)) as pilot:
+        await until_seen(pilot, "● at A")
+        before, app.watched = app.watched, other
+        await before.close()
+        other.start(app._tell)
+        await until_seen(pilot, "● at Y")
 
 
 async def test_dangerous_words_are_asked_about(brokers: LocalBrokers) -> None:

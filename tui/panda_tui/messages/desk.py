@@ -127,7 +127,9 @@ class Desk:
     async def unsubscribe(self, names: str) -> None:
         for name in _chosen(names, list(self.standing.subscribed)):
             await self.standing.subscribed.pop(name).unsubscribe()
-            self._tell(Kind.DONE, f"unsubscribed {name} after {self.counts.pop(name)} notifications")
+            count = self.counts.pop(name)
+            ending = "" if count == 1 else "s"
+            self._tell(Kind.DONE, f"unsubscribed {name} after {count} notification{ending}")
 
     async def unadvertise(self, names: str) -> None:
         for name in _chosen(names, list(self.standing.advertised)):

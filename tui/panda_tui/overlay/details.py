@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from textwrap import wrap
 
 from rich.text import Text
 
@@ -20,6 +21,8 @@ STATE_STYLE: Mapping[State, str] = {
     State.ENDED: "red",
 }
 NAMES_MAX = 12
+LINKS_MAX = 24
+COLUMNS = 28  # of names in a line
 
 
 def details_of(snapshot: Snapshot, name: str) -> Text:
@@ -45,7 +48,7 @@ def _broker(broker: Broker, links: list[Link], at: float) -> Text:
     _line(text, "records/s", f"{rate_text(load.rate_in)} in, {rate_text(load.rate_out)} out")
     _line(text, "waiting", f"{load.queue_length}" + (f", {load.dropped} dropped" if load.dropped else ""))
     _line(text, "queueing", f"{load.queueing_ms:.2f} ms, matching {load.matching_us:.1f} µs")
-    _line(text, "tables", f"{load.subscriptions} subscriptions, {load.advertisements} advertisements")
+    _line(text, "tables", f"{load.subscriptions} subs, {load.advertisements} advs")
     _line(text, "memory", f"{load.memory_bytes / (1 << 20):.0f} MB")
     _line(text, "host", broker.host)
     _line(text, "process", broker.process)
@@ -54,7 +57,7 @@ def _broker(broker: Broker, links: list[Link], at: float) -> Text:
         _line(text, "heard", "never")
     elif at - broker.heard_at >= 2:
         _line(text, "heard", f"{at - broker.heard_at:.0f} s ago")
-    for link in links:
+    for link in links[:LINKS_MAX]:
         other = link.b if link.a == broker.id else link.a
         text.append("\n↔ ", "dim")
         text.append(one_line(other), "" if link.up else "bold red")
@@ -63,8 +66,10 @@ def _broker(broker: Broker, links: list[Link], at: float) -> Text:
             text.append(f", {link.queue_length} waiting", "yellow")
         if link.faults:
             text.append(f" [{one_line(', '.join(link.faults))}]", "yellow")
-    if broker.clients:
-        _line(text, "clients", names_text(broker.clients))
+    if len(links) > LINKS_MAX:
+        text.append(f"\nand {len(links) - LINKS_MAX} more links: Enter shows them", "dim")
+    for number, names in enumerate(wrap(names_text(broker.clients), COLUMNS)):
+        _line(text, "" if number else "clients", names)
     return text
 
 
@@ -85,7 +90,7 @@ def _title(name: str, state: State, kind: str) -> Text:
 
 def _line(text: Text, label: str, value: str) -> None:
     if value:
-        text.append(f"\n{label} ", "dim")
+        text.append(f"\n{label} " if label else "\n  ", "dim")
         text.append(one_line(value))
 
 

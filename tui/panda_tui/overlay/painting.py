@@ -99,21 +99,28 @@ class Painting:
         self._letters[place.row][place.column : place.column + place.width] = under
 
     def runs(self, row: int) -> list[Run]:
-        """The row as pieces of one style each."""
+        """The row as pieces of one style each; blanks go with what is before them, if that has no mark."""
         if not 0 <= row < self.picture.height:
             return []
         letters, styles = self._letters[row], self._styles
-        runs: list[Run] = []
-        start = 0
         owners = self.picture.owners[row]
-        width = self.picture.width
-        while start < width:
-            owner = owners[start]
-            end = start + 1
-            while end < width and owners[end] == owner:
-                end += 1
-            runs.append(("".join(letters[start:end]), styles[owner] if owner >= 0 else None))
-            start = end
+        runs: list[Run] = []
+        start, width = 0, self.picture.width
+        current: Style | None = None
+        last = -1  # whose the cell before is
+        for at, owner in enumerate(owners):
+            if owner == last:
+                continue
+            last = owner
+            style = styles[owner] if owner >= 0 else None
+            if style == current or (style is None and current is not None and not current[1]):
+                continue
+            if at > start:
+                runs.append(("".join(letters[start:at]), current))
+                start = at
+            current = style
+        if width > start:
+            runs.append(("".join(letters[start:width]), current))
         return runs
 
     def text(self) -> str:

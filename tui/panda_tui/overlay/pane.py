@@ -29,11 +29,11 @@ class OverlayPane(Vertical):
     OverlayPane OverlayView { height: 1fr; }
     OverlayPane DataTable { height: 1fr; }
     OverlayPane > #search { display: none; height: 1; border: none; padding: 0 1; }
-    OverlayPane > #search.open { display: block; }
     OverlayPane > #caption { height: 1; color: $text-muted; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "search", "search", key_display="/"),
+        # At once, by priority: who types fast has typed the first letter already.
+        Binding("slash", "search", "search", key_display="/", priority=True),
         Binding("t", "table", "graph or table", show=False),
     ]
 
@@ -70,7 +70,7 @@ class OverlayPane(Vertical):
             self._fill()
 
     def focus_inside(self) -> None:
-        (self.table if self.is_table else self.graph).focus()
+        self.screen.set_focus(self.table if self.is_table else self.graph)
 
     def on_resize(self, event: events.Resize) -> None:
         self._choose(event.size.width, event.size.height)
@@ -94,10 +94,14 @@ class OverlayPane(Vertical):
 
     # Searching
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """In a field, / is a letter."""
+        return action != "search" or not isinstance(self.screen.focused, Input)
+
     def action_search(self) -> None:
         field = self.query_one("#search", Input)
-        field.add_class("open")
-        field.focus()
+        field.display = True
+        self.screen.set_focus(field)
 
     def action_table(self) -> None:
         self._table_wanted = not self.is_table
@@ -114,7 +118,7 @@ class OverlayPane(Vertical):
     def end_search(self) -> bool:
         """Whether something was searched for; then it no longer is."""
         field = self.query_one("#search", Input)
-        was = field.has_class("open") or bool(self.graph.stage.wanted)
+        was = field.display or bool(self.graph.stage.wanted)
         field.value = ""
         self.graph.search("")
         self._end_search()
@@ -122,8 +126,8 @@ class OverlayPane(Vertical):
 
     def _end_search(self) -> None:
         field = self.query_one("#search", Input)
-        if field.has_class("open"):
-            field.remove_class("open")
+        if field.display:
+            field.display = False
             self.focus_inside()
         found = self.graph.stage.selected
         if self.is_table and found in self.table.rows:
@@ -133,7 +137,7 @@ class OverlayPane(Vertical):
 
     def on_overlay_view_looked(self, event: OverlayView.Looked) -> None:
         event.stop()
-        self.query_one("#caption", Static).update(plain(event.caption))
+        self.query_one("#caption", Static).update(plain(event.caption), layout=False)
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         event.stop()

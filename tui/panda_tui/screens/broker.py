@@ -93,7 +93,6 @@ class BrokerScreen(ConsoleScreen):
     BrokerScreen DataTable { height: 1fr; }
     BrokerScreen #chosen { height: auto; max-height: 5; padding: 0 1; background: $surface; }
     BrokerScreen #search { display: none; height: 1; border: none; padding: 0 1; }
-    BrokerScreen #search.open { display: block; }
     BrokerScreen #log-text { height: auto; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -102,7 +101,8 @@ class BrokerScreen(ConsoleScreen):
         Binding("D", "steer('shutdown')", "shut down"),
         Binding("R", "process('RESTART')", "restart"),
         Binding("K", "process('KILL')", "kill"),
-        Binding("slash", "search", "search", key_display="/"),
+        # At once, by priority: who types fast has typed the first letter already.
+        Binding("slash", "search", "search", key_display="/", priority=True),
         Binding("left_square_bracket", "tab(-1)", "previous tab", key_display="[", show=False),
         Binding("right_square_bracket", "tab(1)", "next tab", key_display="]", show=False),
         Binding("v", "control", "control entries too", show=False),
@@ -327,12 +327,16 @@ class BrokerScreen(ConsoleScreen):
 
     # Searching
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """In a field, / is a letter."""
+        return action != "search" or not isinstance(self.focused, Input)
+
     def action_search(self) -> None:
         if self.tab not in ("subscriptions", "advertisements"):
             self.query_one(TabbedContent).active = "subscriptions"
         field = self.query_one("#search", Input)
-        field.add_class("open")
-        field.focus()
+        field.display = True
+        self.set_focus(field)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -345,12 +349,12 @@ class BrokerScreen(ConsoleScreen):
 
     def _close_search(self) -> None:
         field = self.query_one("#search", Input)
-        field.set_class(bool(self._wanted), "open")
+        field.display = bool(self._wanted)
         self._focus_tab()
 
     def action_back(self) -> None:
         field = self.query_one("#search", Input)
-        if field.has_class("open"):
+        if field.display:
             field.value = ""
             self._wanted = ""
             self._close_search()

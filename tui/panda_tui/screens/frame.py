@@ -35,7 +35,7 @@ class Places(Static):
             text.append(f"{key} ", Style(dim=True) + meta)
             text.append(place.title_, Style(bold=here, reverse=here) + meta)
             text.append("  ")
-        self.update(text)
+        self.update(text, layout=False)
 
 
 class TopBar(Static):
@@ -59,7 +59,7 @@ class TopBar(Static):
                 text.append(f": {one_line(snapshot.why)}", "red")
         if snapshot.holder:
             text.append(f"  steered by {one_line(snapshot.holder)}", "yellow")
-        self.update(text)
+        self.update(text, layout=False)
 
 
 LIVE_STATES = frozenset(("phase 1", "running", "schedule done"))

@@ -34,6 +34,7 @@ from panda_tui.model import Snapshot
 from panda_tui.overlay.details import way_text
 from panda_tui.routing import tables_of
 from panda_tui.screens.frame import ConsoleScreen
+from panda_tui.watch import Watch
 
 LINES_KEPT_MAX = 5_000
 SHOW_EVERY_S = 0.1
@@ -107,6 +108,7 @@ class MessagesScreen(ConsoleScreen):
     def __init__(self) -> None:
         super().__init__()
         self.broker = ""
+        self._watched: Watch | None = None
         self._client_id = f"console-{secrets.token_hex(3)}"
         self._desk: Desk | None = None
         self._why = ""
@@ -135,6 +137,10 @@ class MessagesScreen(ConsoleScreen):
         self.set_interval(SHOW_EVERY_S, self._show_arrivals)
 
     def show(self, snapshot: Snapshot) -> None:
+        watched = self.console_app.watched
+        if watched is not self._watched:  # another run: nothing of the old one is left
+            self._watched = watched
+            self._leave()
         if not self.broker:
             brokers = [each.id for each in snapshot.overlay.brokers if each.living]
             if brokers:
@@ -143,11 +149,15 @@ class MessagesScreen(ConsoleScreen):
 
     # The stay at a broker
 
-    def go_to(self, broker: str) -> None:
+    def _leave(self) -> None:
         if self._stay is not None:
             self._stay.cancel()
-        self.broker, self._desk, self._why = broker, None, ""
+        self.broker, self._desk, self._why = "", None, ""
         self.workers.cancel_group(self, "lines")
+
+    def go_to(self, broker: str) -> None:
+        self._leave()
+        self.broker = broker
         self._stay = self.run_worker(self._stay_at(broker), group="stay", exit_on_error=False)
 
     async def _stay_at(self, broker: str) -> None:
@@ -230,6 +240,7 @@ class MessagesScreen(ConsoleScreen):
             self.run_worker(self._open_batch(rest), group="batch", exit_on_error=False)
         else:
             self._waiting += 1
+            self._show_where()
             self.run_worker(self._carry_out(line, self._desk), group="lines", exit_on_error=False)
 
     async def _carry_out(self, line: Line, desk: Desk | None) -> None:
@@ -364,7 +375,8 @@ class MessagesScreen(ConsoleScreen):
                 plain(f" · {self._batch.caption()}: Enter, ^n pass over, ^r run the rest, Esc end", "cyan")
             )
         elif self._arrivals.total:
-            text.append(f" · {self._arrivals.total} notifications", "dim")
+            total = self._arrivals.total
+            text.append(f" · {total} notification{'s' if total != 1 else ''}", "dim")
         self.query_one("#where", Static).update(text)
         standing = "\n".join(self._desk.standing_lines()) if self._desk is not None else ""
         self.query_one("#standing-text", Static).update(

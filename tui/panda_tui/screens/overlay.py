@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal
 from textual.widgets import Static
 
 from panda_tui.escaping import plain
@@ -39,7 +39,10 @@ class OverlayScreen(ConsoleScreen):
     OverlayScreen #sentence { height: 1; padding: 0 1; }
     OverlayScreen #way { height: 1; padding: 0 1; display: none; }
     OverlayScreen #way.lit { display: block; }
-    OverlayScreen #details { width: 40; border-left: solid $panel; padding: 0 1; }
+    OverlayScreen #details {
+        width: 40; height: 1fr; border-left: solid $panel; padding: 0 1;
+        text-wrap: nowrap; text-overflow: ellipsis;
+    }
     OverlayScreen.-narrow Horizontal { layout: vertical; }
     OverlayScreen.-narrow #details {
         width: 1fr; height: 3; border-left: none; border-top: none; background: $surface;
@@ -57,8 +60,7 @@ class OverlayScreen(ConsoleScreen):
         yield Static(id="sentence")
         with Horizontal():
             yield OverlayPane()
-            with VerticalScroll(id="details", can_focus=False):
-                yield Static(id="details-text")
+            yield Static(id="details")
         yield Static(id="way")
 
     @property
@@ -69,16 +71,15 @@ class OverlayScreen(ConsoleScreen):
         self.pane.focus_inside()
 
     def show(self, snapshot: Snapshot) -> None:
-        self.query_one("#sentence", Static).update(plain(sentence(snapshot.overlay)))
+        self.query_one("#sentence", Static).update(plain(sentence(snapshot.overlay)), layout=False)
         self.pane.show(snapshot.overlay)
         self._show_details()
         self._show_way()
 
     def _show_details(self) -> None:
         selected = self.pane.graph.stage.selected
-        self.query_one("#details-text", Static).update(
-            details_of(self.console_app.watched.snapshot, selected)
-        )
+        told = details_of(self.console_app.watched.snapshot, selected)
+        self.query_one("#details", Static).update(told, layout=False)
 
     def _show_way(self) -> None:
         trace = self.console_app.trace
@@ -87,7 +88,7 @@ class OverlayScreen(ConsoleScreen):
         if trace is None:
             self.pane.graph.light((), ())
         else:
-            way.update(way_text(trace))
+            way.update(way_text(trace), layout=False)
             self.pane.graph.light(*way_of(trace))
 
     def on_overlay_view_selected(self, event: OverlayView.Selected) -> None:

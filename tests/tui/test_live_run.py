@@ -10,6 +10,7 @@ import pytest
 from textual.widgets import Input
 
 from panda_tui.app import ConsoleApp
+from panda_tui.deploying import Order
 from panda_tui.model import Connection, Overlay, State
 from panda_tui.options import Options
 from panda_tui.screens.brokers import BrokersScreen
@@ -169,3 +170,40 @@ async def test_from_a_file_to_a_run_and_to_its_end(place: Path) -> None:
         await until(pilot, lambda: list((place / "runs").iterdir()) == [], "its folder is gone")
         await until_shown(pilot, "There are no runs")
         assert "internal error" not in screen_text(app)
+
+
+async def test_when_the_gate_is_not_met_what_is_missing_stays_on_the_screen(place: Path) -> None:
+    lines = CHAIN.splitlines()[0] + "\n0 ADD Broken 10.0.1.2 false\n"
+    (place / "broken.txt").write_text(lines)
+    app = ConsoleApp(Options(place / "runs"))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await until_shown(pilot, "There are no runs")
+        await pilot.press("n")
+        app.screen.query_one("#path", Input).value = str(place / "broken.txt")
+        await until_shown(pilot, "Phase 1, at once:")
+        await pilot.press("ctrl+d")
+        await until_shown(pilot, "Deploy broken.txt on this machine?")
+        await pilot.press("y")
+        await until_shown(pilot, "gate not met")
+        await until_shown(pilot, "process Broken on 10.0.1.2: exit code 1")
+        await until(pilot, lambda: not working_below(place), "all of it is taken back")
+        await pilot.press("escape", "escape")
+        await until_shown(pilot, "verdict")
+
+
+async def test_a_deployment_is_given_up_and_takes_everything_back(place: Path) -> None:
+    (place / "token").write_text("another secret\n")  # so that the two never link
+    first, second, *_ = CHAIN.splitlines()
+    (place / "apart.txt").write_text(f"{first}\n{second} --token-file {place}/token\n")
+    app = ConsoleApp(Options(place / "runs"))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await until_shown(pilot, "There are no runs")
+        app.deploy(Order(place / "apart.txt"), "two brokers")
+        await until_shown(pilot, "two brokers")
+        await pilot.press("y")
+        await until_shown(pilot, "waiting for link Bob – Alice")
+        await pilot.press("escape")
+        await until_shown(pilot, "Give this deployment up?")
+        await pilot.press("y")
+        await until_shown(pilot, "given up at the console")
+        await until(pilot, lambda: not working_below(place), "all of it is taken back")

@@ -17,7 +17,7 @@ from panda.deploy.controller import Watcher
 from panda.deploy.view import Stage, missing
 from panda_tui import deploying
 from panda_tui.deploying import Order
-from panda_tui.escaping import plain
+from panda_tui.escaping import lines, plain
 from panda_tui.failures import words_of_failure
 from panda_tui.screens.frame import ConsoleScreen
 
@@ -158,7 +158,9 @@ class DeploymentScreen(ConsoleScreen):
         progress, app = self._progress, self.console_app
         if progress.refused:
             self._over = True
-            self.query_one("#gate", Static).update(plain(progress.refused, "bold red"))
+            told = lines(progress.refused)
+            told.stylize("bold red")
+            self.query_one("#gate", Static).update(told)
         elif progress.outcome is not None:
             self._over = True
             finish = progress.outcome.finish

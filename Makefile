@@ -20,7 +20,7 @@ JAVA := openjdk-17-jre-headless
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: help setup packages java demo test testbed lint typecheck format bench bench-matching bench-broker bench-deploy bench-spark soak soak-spark sim mutants fuzz clean
+.PHONY: help setup packages java demo test testbed lint typecheck format bench bench-matching bench-broker bench-deploy bench-console bench-spark screenshots soak soak-spark sim mutants fuzz clean
 
 help: ## show this list
 	@echo 'usage: make <target>'
@@ -95,8 +95,14 @@ bench-broker: setup ## brokers on loopback
 bench-deploy: setup packages ## deploying 100 brokers against a playbook that does the same
 	$(BIN)/python -m benchmarks deploy
 
+bench-console: setup ## the console's overlay with 100 brokers: from a key to the screen, processor, memory
+	$(BIN)/python -m benchmarks console
+
 bench-spark: setup java ## the analysis of 100,000 to 10 million events against a plain Python program
 	$(BIN)/python -m benchmarks spark
+
+screenshots: setup ## pictures of the console for docs/, made of a real run on this machine
+	$(BIN)/python -m tests.screenshots
 
 soak: setup packages ## the long runs of deployments on real hosts, or one: make soak SOAK=gate
 	$(BIN)/python -m tests.soak $(SOAK)

@@ -30,11 +30,18 @@ def spark(argv: Sequence[str]) -> int:
     return main(argv)
 
 
+def console(argv: Sequence[str]) -> int:
+    from benchmarks.console import main
+
+    return main(argv)
+
+
 BENCHMARKS: dict[str, Callable[[Sequence[str]], int]] = {
     "matching": matching,
     "broker": broker,
     "deploy": deploy,
     "spark": spark,
+    "console": console,
 }
 
 

@@ -178,6 +178,7 @@ class Monitor:
         return {
             "info": lambda content, payload, now: b"",
             "tables": lambda content, payload, now: self._tables(),
+            "links": lambda content, payload, now: msgspec.json.encode(self._link_rows()[:NAMES_MAX]),
             "pause": lambda content, payload, now: self._pause(),
             "resume": lambda content, payload, now: self._resume(),
             "shutdown": lambda content, payload, now: b"",
@@ -219,25 +220,28 @@ class Monitor:
                     {"id": id_, "hop": hop, "text": print_subscription(body)}
                     for id_, hop, body in broker.router.subscription_entries(entries_max)
                 ],
-                "links": [
-                    {
-                        "peer": s.peer,
-                        "role": s.role.value,
-                        "up": s.connection is not None,
-                        "records_in": s.records_in,
-                        "records_out": s.records_out,
-                        "bytes_in": s.bytes_in,
-                        "bytes_out": s.bytes_out,
-                        "queue_length": len(s.data.unsent),
-                        "in_flight": s.data.sent - s.data.acked,
-                        "dropped": s.dropped,
-                        "blocked_on": list(s.blocked_on),
-                    }
-                    for s in broker.endpoint.sessions.values()
-                ],
+                "links": self._link_rows(),
                 "overlay": [list(edge) for edge in broker.overlay.edges()],
             }
         )
+
+    def _link_rows(self) -> list[dict[str, object]]:
+        return [
+            {
+                "peer": s.peer,
+                "role": s.role.value,
+                "up": s.connection is not None,
+                "records_in": s.records_in,
+                "records_out": s.records_out,
+                "bytes_in": s.bytes_in,
+                "bytes_out": s.bytes_out,
+                "queue_length": len(s.data.unsent),
+                "in_flight": s.data.sent - s.data.acked,
+                "dropped": s.dropped,
+                "blocked_on": list(s.blocked_on),
+            }
+            for s in self._broker.endpoint.sessions.values()
+        ]
 
     def _inject(self, content: dict[str, Value], payload: bytes, now: float) -> bytes:
         """Act on a message as if the broker's own client had sent it (O6)."""

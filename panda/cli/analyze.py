@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -94,7 +96,18 @@ def analysis_of(
     at: Desk, folders: list[RunFolder], *, late_s: float = 1.0, settle_s: float = 1.0, report: bool = True
 ) -> dict[str, Any]:
     words = ["--late", f"{late_s:g}", "--settle", f"{settle_s:g}", *(["--report"] if report else [])]
-    return at.ask("analyze", [*words, *(str(folder.path.absolute()) for folder in folders)]).data
+    answer = at.ask("analyze", [*words, *(str(folder.path.absolute()) for folder in folders)]).data
+    keep_answer(folders, answer)
+    return answer
+
+
+def keep_answer(folders: list[RunFolder], answer: dict[str, Any]) -> None:
+    """In the folder of each run, for whoever lists them; one that cannot be written to does without."""
+    told = {str(run.get("run")): run for run in listed(answer.get("runs"))}
+    for folder in folders:
+        if folder.id in told:
+            with contextlib.suppress(OSError):
+                folder.write_text("analysis.json", json.dumps(told[folder.id], indent=1) + "\n")
 
 
 def lines_of(answer: dict[str, Any]) -> list[str]:

@@ -14,6 +14,7 @@ import typer
 from panda.cli import printing, spark
 from panda.cli.analyze import analyze
 from panda.cli.compare import compare
+from panda.cli.console import console
 from panda.cli.convert import convert
 from panda.cli.deploy import attach, deploy, run
 from panda.cli.doctor import doctor
@@ -64,7 +65,7 @@ def _panda(
 
 _TOPOLOGIES = (validate, plan, generate, convert)
 _HOSTS = (doctor, trust, prepare, unprepare, upload)
-_EXPERIMENTS = (deploy, run, attach, status, ls, logs, step, stop, collect, clean, shell)
+_EXPERIMENTS = (deploy, run, attach, status, console, ls, logs, step, stop, collect, clean, shell)
 _ANALYSIS = (analyze, compare, query, notebook)
 for _verb in (*_TOPOLOGIES, *_HOSTS, *_EXPERIMENTS, *_ANALYSIS, version):
     app.command()(_verb)

@@ -38,11 +38,13 @@ def status(
 
 
 def status_data(folder: RunFolder, found: Look) -> dict[str, Any]:
+    from panda.experiment.looking import state_of
+
     view = found.view
     failures = {error.host: error.reason for error in found.failures}
     return {
         "run": folder.id,
-        "state": run_state(found),
+        "state": state_of(view, found.t0, present=bool(found.sessions)),
         "controller": folder.held,
         "t0": found.t0,
         "since_t0_s": round(time.time() - found.t0, 3) if found.t0 and found.sessions else None,
@@ -87,17 +89,6 @@ def status_data(folder: RunFolder, found: Look) -> dict[str, Any]:
             for step in sorted(view.timed_steps, key=lambda step: (step.planned, step.number))
         ],
     }
-
-
-def run_state(found: Look) -> str:
-    view = found.view
-    if not found.sessions:
-        return "over" if view.stopped or found.t0 is not None else "not running"
-    if view.stopped:
-        return "stopped"
-    if view.ended:
-        return "schedule done" if view.living else "done"
-    return "running" if found.t0 is not None else "phase 1"
 
 
 def status_text(data: dict[str, Any]) -> str:

@@ -52,6 +52,7 @@ class Watcher:
     tell: Callable[[Tell], None] = lambda tell: None
     event: Callable[[str, Mapping[str, Any]], None] = lambda host, event: None
     moved: Callable[[Coordinator], None] = lambda coordinator: None
+    begun: Callable[[Controller], None] = lambda controller: None
 
 
 @dataclass(frozen=True, slots=True)

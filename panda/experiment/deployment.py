@@ -63,6 +63,7 @@ def conduct(folder: RunFolder, plan: Plan, crew: Crew, watcher: Watcher, manner:
             folder.record("begun", ending=str(manner.ending), who=crew.holder, synced=True)
         controller = Controller(plan, folder, crew, watcher, rollback=manner.rollback, ending=manner.ending)
         outcome = Outcome(controller.view)
+        watcher.begun(controller)
         try:
             with _signals(controller, outcome):
                 _reach(controller, folder, manner)

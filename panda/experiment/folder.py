@@ -6,6 +6,7 @@ versions.json       of panda and of Python
 journal.jsonl       what the controller did, and every event of every agent
 clocks.jsonl        how far each host's clock was from ours
 hosts/HOST/…        what was collected
+analysis.json       what the analysis said of it, if there was one
 lock                held by the controller that steers
 """
 
@@ -138,12 +139,23 @@ class RunFolder:
             os.close(descriptor)
 
     @property
-    def held(self) -> bool:
+    def holder(self) -> str:
+        """Who steers the run; empty if nobody does. To ask leaves no trace."""
         try:
-            with self.locked(""):
-                return False
-        except Locked:
-            return True
+            descriptor = os.open(self.path / "lock", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return ""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return os.pread(descriptor, 200, 0).decode("utf-8", "replace") or "another controller"
+        finally:
+            os.close(descriptor)
+        return ""
+
+    @property
+    def held(self) -> bool:
+        return bool(self.holder)
 
     # Files
 

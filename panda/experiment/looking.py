@@ -67,3 +67,14 @@ def look(folder: RunFolder, plan: Plan, crew: Crew) -> Look:
         if session.offset is not None:
             found.offsets[name] = session.offset
     return found
+
+
+def state_of(view: RunView, t0: float | None, *, present: bool) -> str:
+    """How the run is, in a word or two; `present` says whether any of its agents answers."""
+    if not present:
+        return "over" if view.stopped or t0 is not None else "not running"
+    if view.stopped:
+        return "stopped"
+    if view.ended:
+        return "schedule done" if view.living else "done"
+    return "running" if t0 is not None else "phase 1"

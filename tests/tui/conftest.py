@@ -1,0 +1,3 @@
+from tests.support.local_brokers import brokers
+
+__all__ = ["brokers"]

@@ -1,0 +1,1 @@
+"""Decides how the network of brokers looks in a terminal; only `view.py` knows Textual."""

@@ -93,11 +93,15 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _session(told: argparse.Namespace, shared: str = "") -> SparkSession:
+def _session(told: argparse.Namespace, folders: Sequence[str] = ()) -> SparkSession:
+    """`folders` of runs to be analysed: few bytes are better served by a Java that is soon at work."""
     _tell("starting Spark")
-    from panda_spark.session import Place, open_session
+    from panda_spark.session import SMALL_BYTES, Place, open_session
+    from panda_spark.store import here_bytes
 
-    return open_session(Place(told.master, told.remote, told.memory, told.py_files, shared))
+    quick = bool(folders) and here_bytes(folders) < SMALL_BYTES
+    shared = os.environ.get("PANDA_SPARK_SESSION", "") if folders and not told.remote else ""
+    return open_session(Place(told.master, told.remote, told.memory, told.py_files, quick, shared))
 
 
 def _lake(told: argparse.Namespace, spark: SparkSession) -> Lake:
@@ -109,7 +113,7 @@ def _lake(told: argparse.Namespace, spark: SparkSession) -> Lake:
 def _analyze(told: argparse.Namespace) -> tuple[dict[str, Any], int]:
     begun = time.monotonic()
     with Press() if told.report else nullcontext() as press:
-        spark = _session(told, "" if told.remote else os.environ.get("PANDA_SPARK_SESSION", ""))
+        spark = _session(told, told.folders)
         started_s = time.monotonic() - begun
         from panda_spark.pipeline import Options, analyze, find
 

@@ -20,7 +20,7 @@ from panda_spark.gold.summary import summary
 from panda_spark.lake import Lake, RunState, Source
 from panda_spark.refusal import Refused
 from panda_spark.schema import WHOLE
-from panda_spark.session import fit
+from panda_spark.session import WORTH_COMPILING_BYTES, compile_queries, fit
 from panda_spark.store import Listed, literal, store_of, whole
 from panda_spark.tables import LARGE, LINES_TABLE, STORED, TABLES
 
@@ -111,8 +111,9 @@ def analyze(spark: SparkSession, lake: Lake, folders: Sequence[str], options: Op
     done.took_s["looking"] = time.monotonic() - begun
     if not states:
         return done
-    fit(spark, sum(file.size for run in states for file in found[run].logs.values()))
-    with _Maker(spark, lake, generation, tell, done.took_s) as maker:
+    input_bytes = sum(file.size for run in states for file in found[run].logs.values())
+    fit(spark, input_bytes)
+    with _Maker(spark, lake, generation, input_bytes, tell, done.took_s) as maker:
         maker.make({run: found[run] for run in states}, todo, options)
     lake.commit(generation, states)
     lake.tidy(time.time())
@@ -152,11 +153,18 @@ class _Maker:
     """Makes the tables of some runs, in an order in which each finds what it needs."""
 
     def __init__(
-        self, spark: SparkSession, lake: Lake, generation: str, tell: Tell, took_s: dict[str, float]
+        self,
+        spark: SparkSession,
+        lake: Lake,
+        generation: str,
+        input_bytes: int,
+        tell: Tell,
+        took_s: dict[str, float],
     ) -> None:
         self._spark = spark
         self._lake = lake
         self._generation = generation
+        self._input_bytes = input_bytes
         self._tell = tell
         self._took_s = took_s
         self._made = 0
@@ -188,7 +196,10 @@ class _Maker:
         bronze = self._bronze(todo)
         starts = self._starts(self._keep(course.beginnings(plans, beside.controllers())), bronze, todo)
         if any(each.new_lines for each in todo.values()):
+            if self._input_bytes >= WORTH_COMPILING_BYTES:
+                compile_queries(self._spark, wanted=True)
             self._write(LINES_TABLE, silver.lines(bronze, known, silver.homes(plans), starts))
+            fit(self._spark, self._input_bytes)
         states = {run: each.state for run, each in todo.items()}
         lines, events = self._lake.lines(states), self._lake.table("events", TABLES["events"], states)
         agents = self._keep(course.agent_events(beside.agents(plans), known))

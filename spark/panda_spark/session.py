@@ -16,6 +16,7 @@ PARTITIONS_MIN, PARTITIONS_MAX = 2, 400
 # them too, unless a server that stays has done it before: measured, 100,000 events take 29 s of CPU without
 # and 47 s with both.
 SMALL_BYTES: Final = 64 << 20
+WORTH_COMPILING_BYTES: Final = 4 << 20  # of lines, each of which goes through eighty columns
 
 # Of every session, wherever it runs; all of them can be set while it lives.
 SETTINGS: Final = {
@@ -48,6 +49,8 @@ STATIC: Final = {
     "spark.driver.extraJavaOptions": "-XX:-DontCompileHugeMethods",
     "spark.executor.extraJavaOptions": "-XX:-DontCompileHugeMethods",
 }
+# A Java that ends before thorough compilation and concurrent collection would pay.
+QUICK: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,7 @@ class Place:
     remote: str = ""
     memory: str = ""
     py_files: str = ""
+    quick: bool = False  # for one small analysis on this machine
     shared: str = ""  # a session of the remote one that others use as well, one after another
 
 
@@ -73,6 +77,8 @@ def open_session(place: Place) -> SparkSession:
         if master.startswith("local"):
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
             settings["spark.driver.host"] = "127.0.0.1"
+            if place.quick:
+                settings["spark.driver.extraJavaOptions"] += f" {QUICK}"
         if place.py_files:
             settings["spark.submit.pyFiles"] = place.py_files
         for name, value in settings.items():
@@ -94,15 +100,14 @@ def fit(session: SparkSession, input_bytes: int) -> None:
     """As many tasks as the input is worth: a small run should not pay for hundreds of empty ones."""
     wanted = max(PARTITIONS_MIN, min(PARTITIONS_MAX, input_bytes // PARTITION_BYTES))
     small = input_bytes < SMALL_BYTES
-    compiled = not small or is_remote()
-    settings = {
-        "spark.sql.shuffle.partitions": str(wanted),
-        "spark.sql.adaptive.enabled": str(not small).lower(),
-        "spark.sql.codegen.wholeStage": str(compiled).lower(),
-        "spark.sql.codegen.factoryMode": "FALLBACK" if compiled else "NO_CODEGEN",
-    }
-    for name, value in settings.items():
-        session.conf.set(name, value)
+    session.conf.set("spark.sql.shuffle.partitions", str(wanted))
+    session.conf.set("spark.sql.adaptive.enabled", str(not small).lower())
+    compile_queries(session, wanted=not small or is_remote())
+
+
+def compile_queries(session: SparkSession, *, wanted: bool) -> None:
+    session.conf.set("spark.sql.codegen.wholeStage", str(wanted).lower())
+    session.conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if wanted else "NO_CODEGEN")
 
 
 def default_memory() -> str:

@@ -7,6 +7,7 @@ alone can reach the place. Writing is all or nothing in both.
 from __future__ import annotations
 
 import errno
+import math
 import os
 import re
 import secrets
@@ -49,6 +50,16 @@ class Store(Protocol):
 
 def store_of(spark: SparkSession, path: str) -> Store:
     return SparkStore(spark) if _SCHEME.match(path) else LocalStore()
+
+
+def here_bytes(folders: Sequence[str]) -> float:
+    """How much lies in these folders, if all are of this machine; else there is no telling."""
+    if any(_SCHEME.match(folder) for folder in folders):
+        return math.inf
+    try:
+        return sum(file.size for folder in folders for file in LocalStore().files(folder))
+    except OSError:
+        return math.inf
 
 
 def joined(*parts: str) -> str:

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.deployment.panda import CHECKOUT, wait_until
+from tests.support.processes import working_below
 
 TIMEOUT_S = 60.0
 TOPOLOGIES = CHECKOUT / "topologies"
@@ -50,17 +51,7 @@ class Here:
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def processes(self) -> list[int]:
-        """Agents and processes that were started from here: they all work below this folder."""
-        found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                try:
-                    folder = (entry / "cwd").readlink()
-                except OSError:
-                    continue
-                if folder.is_relative_to(self.folder):
-                    found.append(int(entry.name))
-        return found
+        return working_below(self.folder)
 
     def close(self) -> None:
         for pid in self.processes():

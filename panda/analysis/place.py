@@ -11,10 +11,11 @@ from pathlib import Path
 from panda.analysis import server
 from panda.analysis.java import find_java
 from panda.analysis.refusals import AnalysisRefused
+from panda.analysis.server import SESSION
 from panda.analysis.shipping import package_zip
 
 # What a user's own environment may say about it, and what pyspark would follow behind our back.
-_STEERING = ("SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "MASTER")
+_STEERING = ("SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "MASTER", SESSION)
 _MASTER = re.compile(r"local(\[[^\]]+\])?|spark://\S+|yarn|k8s://\S+")
 _HADOOP_PATH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 

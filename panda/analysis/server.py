@@ -33,6 +33,7 @@ START_TIMEOUT_S = 180.0
 CONNECT_TIMEOUT_S = 2.0
 MEMORY_MIN_MB, MEMORY_MAX_MB = 1024, 8192
 LAST_LINES = 12
+SESSION = "PANDA_SPARK_SESSION"  # as panda_spark knows it
 _LOOK_EVERY_S = 0.1
 _CLASSES_MAX = 5000  # of compiled queries; one analysis has 800, and Spark keeps 100 unless told
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -84,7 +85,7 @@ class Server:
         return {
             "SPARK_REMOTE": f"sc://localhost:{self.port}",
             "SPARK_CONNECT_AUTHENTICATE_TOKEN": self.token,
-            "PANDA_SPARK_SESSION": self.session,
+            SESSION: self.session,
         }
 
 

@@ -33,6 +33,7 @@ def put_server(cache: Path, **fields: object) -> Path:
         "started": us.started,
         "port": 1,
         "token": "a-secret",
+        "session": "a-session",
         "spark": server.spark_version(),
         "cores": 2,
         "memory_mb": 1024,

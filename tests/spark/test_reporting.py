@@ -12,7 +12,7 @@ from panda_spark.report import WANTED, Wanted
 from panda_spark.reporting import briefs, gather, summary_of
 from panda_spark.tables import TABLES
 
-RUNS = {"one": RunState("1-a", {}), "two": RunState("1-a", {})}
+RUNS = {"one": RunState("1-a", "1-a", {}), "two": RunState("1-a", "1-a", {})}
 ONE = {"one": RUNS["one"]}
 
 

@@ -11,10 +11,10 @@ CASES ?= 200000
 N ?= 4
 SOAK ?=
 
-# What tests and people need beside Python: real sshd hosts in namespaces, the programs to look into them, a
-# browser for the reports, and a terminal for the console.
-PACKAGES := openssh-server openssh-client iproute2 util-linux procps sudo chromium fonts-dejavu-core tmux
-PROGRAMS := /usr/sbin/sshd ssh ip unshare nsenter setpriv ps sudo chromium tmux
+# What tests and people need beside Python: real sshd hosts in namespaces, the programs to look into them, and a
+# browser for the reports.
+PACKAGES := openssh-server openssh-client iproute2 util-linux procps sudo chromium fonts-dejavu-core
+PROGRAMS := /usr/sbin/sshd ssh ip unshare nsenter setpriv ps sudo chromium
 JAVA := openjdk-17-jre-headless
 
 BIN := .venv/bin

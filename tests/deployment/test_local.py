@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.deployment.panda import CHECKOUT, wait_until
-from tests.support.processes import working_below
 
 TIMEOUT_S = 60.0
 TOPOLOGIES = CHECKOUT / "topologies"
@@ -51,7 +50,17 @@ class Here:
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def processes(self) -> list[int]:
-        return working_below(self.folder)
+        """Agents and processes that were started from here: they all work below this folder."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    folder = (entry / "cwd").readlink()
+                except OSError:
+                    continue
+                if folder.is_relative_to(self.folder):
+                    found.append(int(entry.name))
+        return found
 
     def close(self) -> None:
         for pid in self.processes():

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -15,20 +14,6 @@ import pytest
 TIMEOUT_S = 20.0
 # Should the tests themselves be killed, no fixture runs: then the kernel ends what they started.
 END_WITH_US = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
-
-
-def working_below(folder: Path) -> list[int]:
-    """Agents, processes and consoles that were started from there: they all work below it."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                here = (entry / "cwd").readlink()
-            except OSError:
-                continue
-            if here.is_relative_to(folder):
-                found.append(int(entry.name))
-    return found
 
 
 class Lines:
@@ -158,15 +143,6 @@ class Processes:
     def close(self) -> None:
         for process in self._all:
             process.close()
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Path]:
-    """A folder; whatever was started in it is ended."""
-    yield tmp_path
-    for pid in working_below(tmp_path):
-        with contextlib.suppress(ProcessLookupError):  # it was just leaving
-            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture

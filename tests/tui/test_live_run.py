@@ -3,8 +3,10 @@
 import json
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from textual.widgets import Input
 
 from panda_tui.app import ConsoleApp
@@ -14,7 +16,27 @@ from panda_tui.options import Options
 from panda_tui.screens.brokers import BrokersScreen
 from panda_tui.screens.logs import LogsScreen
 from tests.support.consoles import CHAIN, screen_text, until, until_shown, until_told
-from tests.support.processes import working_below
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """A folder; whatever was started in it is ended."""
+    yield tmp_path
+    for pid in working_below(tmp_path):
+        os.kill(pid, signal.SIGKILL)
+
+
+def working_below(folder: Path) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                here = (entry / "cwd").readlink()
+            except OSError:
+                continue
+            if here.is_relative_to(folder):
+                found.append(int(entry.name))
+    return found
 
 
 def relays() -> list[int]:

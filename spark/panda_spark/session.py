@@ -50,7 +50,7 @@ STATIC: Final = {
     "spark.executor.extraJavaOptions": "-XX:-DontCompileHugeMethods",
 }
 # A Java that ends before thorough compilation and concurrent collection would pay.
-QUICK: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+QUICK: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @dataclass(frozen=True, slots=True)
